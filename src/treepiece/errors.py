@@ -1,0 +1,51 @@
+"""The errors that treepiece raises on bad input.
+
+Each message says where the fault is, what was found, what was expected and what to do, in one line. The command line
+prints that line and exits with 2; nothing else about an error is meant for users.
+"""
+
+
+class TreepieceError(ValueError):
+    """Any fault in what a caller handed in; the base of all errors below."""
+
+
+class TreeParseError(TreepieceError):
+    """Bracket text or JSON that is not a tree.
+
+    `column` is where the fault is, counted from 1; None where the fault has no place in a text.
+    """
+
+    def __init__(self, reason: str, column: int | None = None) -> None:
+        super().__init__(reason if column is None else f"col {column}: {reason}")
+        self.column = column
+
+
+class FrameError(TreepieceError):
+    """Words, skeleton and spans that do not fit together."""
+
+
+class UnitError(TreepieceError):
+    """Unit ids that do not make a tree, or a tree that the vocabulary cannot write."""
+
+
+class UnknownLabelError(UnitError):
+    """A label that the tokenizer never saw in training; `label` names it."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(
+            f"label {label!r} is not in the vocabulary: train the tokenizer on trees that have it, "
+            "or pass missing_ok=True to get None for such trees"
+        )
+        self.label = label
+
+
+class OptionError(TreepieceError):
+    """An option out of its range."""
+
+
+class DataError(TreepieceError):
+    """A data file or row that cannot be read."""
+
+
+class TokenizerFileError(TreepieceError):
+    """A saved tokenizer that is missing, damaged or of a newer format."""

@@ -1,0 +1,140 @@
+"""A tokenizer on disk: `tokenizer.json`, which loads, and `units.txt`, for eyes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from treepiece.errors import TokenizerFileError
+from treepiece.tokenizer.corpus import CONTINUATION
+from treepiece.tokenizer.shape import is_fragment
+from treepiece.tokenizer.training import TrainingReport
+from treepiece.tokenizer.vocabulary import Vocabulary
+
+FORMAT = "treepiece.tokenizer"
+VERSION = 1
+FILE_NAME = "tokenizer.json"
+TEXT_NAME = "units.txt"
+
+
+def save_vocabulary(folder: Path, vocabulary: Vocabulary, report: TrainingReport | None) -> None:
+    """Write a vocabulary; what was there before stays whole until the new one is."""
+    body = {
+        "labels": vocabulary.labels,
+        "units": [[log_p, *shape] for shape, log_p in zip(vocabulary.shapes, vocabulary.log_p, strict=True)],
+        "report": asdict(report) if report else None,
+    }
+    head = {"format": FORMAT, "version": VERSION, "sha256": _digest(body)}
+    # json writes non-ASCII labels as escapes, so a lone surrogate survives; for eyes it is shown as a question mark.
+    text = "".join(f"{unit.probability:.3e}\t{unit}\n" for unit in vocabulary)
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(
+        {
+            folder / FILE_NAME: json.dumps({**head, **body}).encode(),
+            folder / TEXT_NAME: text.encode("utf-8", errors="replace"),
+        }
+    )
+
+
+def load_vocabulary(folder: Path) -> tuple[Vocabulary, TrainingReport | None]:
+    """Return what `save_vocabulary` wrote; raise if it is missing, damaged or of a newer format."""
+    path = folder / FILE_NAME
+    value = _read(path)
+    if value.get("format") != FORMAT:
+        raise TokenizerFileError(f"{path}: not a tokenizer: 'format' is {value.get('format')!r}, expected {FORMAT!r}")
+    version = value.get("version")
+    if type(version) is not int or version < 1:
+        raise TokenizerFileError(f"{path}: damaged: 'version' is {version!r}; train or copy the tokenizer again")
+    if version > VERSION:
+        raise TokenizerFileError(
+            f"{path}: format version {version} is newer than this treepiece reads ({VERSION}): upgrade treepiece"
+        )
+    body = {key: value.get(key) for key in ("labels", "units", "report")}
+    if value.get("sha256") != _digest(body):
+        raise TokenizerFileError(f"{path}: damaged: its checksum does not match; train or copy the tokenizer again")
+    return _vocabulary(body, path), _report(body["report"], path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise TokenizerFileError(
+            f"{path}: no such file: give the folder that `treepiece tokenizer train --output` wrote"
+        ) from None
+    except OSError as error:
+        raise TokenizerFileError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise TokenizerFileError(f"{path}: damaged: it is not JSON; train or copy the tokenizer again") from None
+    if not isinstance(value, dict):
+        raise TokenizerFileError(f"{path}: not a tokenizer: expected a JSON object")
+    return value
+
+
+def _digest(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _vocabulary(body: dict[str, Any], path: Path) -> Vocabulary:
+    """Return the vocabulary of a file whose checksum is right; a file made by other means may still be wrong."""
+    labels, units = body["labels"], body["units"]
+    if not _is_list_of(str, labels) or len(set(labels)) < len(labels) or labels[-1:] != [CONTINUATION]:
+        raise TokenizerFileError(f"{path}: 'labels' must be different texts, the last {CONTINUATION!r}")
+    for place, unit in enumerate(units if isinstance(units, list) else [None]):
+        if not (
+            isinstance(unit, list)
+            and isinstance(unit[0] if unit else None, float)
+            and math.isfinite(unit[0])
+            and _is_list_of(int, unit[1:])
+            and is_fragment(unit[1:], len(labels))
+        ):
+            raise TokenizerFileError(f"{path}: unit {place} must be a number and the tokens of a tree, got {unit!r:.60}")
+    shapes = tuple(tuple(unit[1:]) for unit in units)
+    if not shapes or len(set(shapes)) < len(shapes):
+        raise TokenizerFileError(f"{path}: 'units' must be a list of different units that is not empty")
+    return Vocabulary(tuple(labels), shapes, tuple(unit[0] for unit in units))
+
+
+def _report(value: object, path: Path) -> TrainingReport | None:
+    if value is None:
+        return None
+    try:
+        assert isinstance(value, dict)
+        report = TrainingReport(**value)
+        return TrainingReport(report.n_labels, report.n_merges, report.base_units, tuple(report.em_objectives))
+    except (AssertionError, TypeError):
+        raise TokenizerFileError(f"{path}: 'report' is not that of a training run: {value!r:.60}") from None
+
+
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(type(item) is kind for item in value)
+
+
+def _replace(files: dict[Path, bytes]) -> None:
+    """Write files so that each is either the old one or the new one, and none is new until all can be."""
+    written: list[tuple[str, Path]] = []
+    try:
+        for path, data in files.items():
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            written.append((name, path))
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        for name, path in written:
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+    except OSError as error:
+        place = next(iter(files)).parent
+        raise TokenizerFileError(
+            f"{place}: cannot be written: {error.strerror}; what was there before is unchanged"
+        ) from error
+    finally:
+        for name, _ in written:
+            Path(name).unlink(missing_ok=True)

@@ -1,0 +1,190 @@
+"""A tokenizer for labelled ordered trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple, overload
+
+import numpy as np
+
+from treepiece.errors import OptionError, UnitError, UnknownLabelError
+from treepiece.tokenizer.assembly import Order, assemble, unit_places
+from treepiece.tokenizer.config import TokenizerConfig, check_theta
+from treepiece.tokenizer.corpus import Corpus, check_skeleton
+from treepiece.tokenizer.forest import Forest
+from treepiece.tokenizer.lattice import Lattice
+from treepiece.tokenizer.matcher import Matcher
+from treepiece.tokenizer.nbest import nbest_partitions
+from treepiece.tokenizer.nests import write_nests
+from treepiece.tokenizer.partition import best_partitions, choose_random, read_partition
+from treepiece.tokenizer.storage import load_vocabulary, save_vocabulary
+from treepiece.tokenizer.training import OnProgress, TrainingReport, train_vocabulary
+from treepiece.tokenizer.vocabulary import Vocabulary
+from treepiece.trees.node import Node
+
+UnitIds = tuple[int, ...]
+
+
+class ScoredUnits(NamedTuple):
+    """The units of one partition and the log-probability of the partition."""
+
+    unit_ids: UnitIds
+    log_p: float
+
+
+class TreePieceTokenizer:
+    """Cuts trees into units and puts them together again: `decode(encode(tree)) == tree`.
+
+    >>> from treepiece import parse_brackets
+    >>> tree = parse_brackets("[A [B ] [B ] ]", any_label=True)
+    >>> tokenizer = TreePieceTokenizer.train([tree] * 3)
+    >>> [str(tokenizer.units[unit_id]) for unit_id in tokenizer.encode(tree)]
+    ['[A [B ] [B ] ]']
+    >>> wider = parse_brackets("[A [B ] [B ] [B ] ]", any_label=True)
+    >>> tokenizer.decode(tokenizer.encode(wider)) == wider
+    True
+    """
+
+    def __init__(self, vocabulary: Vocabulary, report: TrainingReport | None = None) -> None:
+        self.units = vocabulary
+        self.report = report
+
+    @classmethod
+    def train(
+        cls,
+        trees: Iterable[Node | tuple[Node, int]],
+        config: TokenizerConfig | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> TreePieceTokenizer:
+        """Return a tokenizer for trees like these, each given alone or as (tree, count)."""
+        return cls(*train_vocabulary(Corpus.collect(trees), config or TokenizerConfig(), on_progress))
+
+    @overload
+    def encode(self, tree: Node, *, order: Order = ..., missing_ok: Literal[False] = ...) -> UnitIds: ...
+    @overload
+    def encode(self, tree: Node, *, order: Order = ..., missing_ok: bool) -> UnitIds | None: ...
+    def encode(self, tree: Node, *, order: Order = Order.PRE, missing_ok: bool = False) -> UnitIds | None:
+        """Return the units of the most probable partition.
+
+        A label never seen in training is an error that names it, or None with `missing_ok`.
+        """
+        return self.encode_batch([tree], order=order, missing_ok=missing_ok)[0]
+
+    @overload
+    def encode_batch(
+        self, trees: Iterable[Node], *, order: Order = ..., missing_ok: Literal[False] = ...
+    ) -> list[UnitIds]: ...
+    @overload
+    def encode_batch(
+        self, trees: Iterable[Node], *, order: Order = ..., missing_ok: bool
+    ) -> list[UnitIds] | list[UnitIds | None]: ...
+    def encode_batch(
+        self, trees: Iterable[Node], *, order: Order = Order.PRE, missing_ok: bool = False
+    ) -> list[UnitIds] | list[UnitIds | None]:
+        """Return what `encode` returns for each tree, working once for each distinct tree."""
+        trees = list(trees)
+        forest = self._forest()
+        numbers: dict[Node, int] = {}
+        encodings: dict[Node, UnitIds | None] = dict.fromkeys(trees)
+        for tree in encodings:
+            try:
+                numbers[tree] = self._add(forest, tree)
+            except UnknownLabelError:
+                if not missing_ok:
+                    raise
+        lattice, nodes = self._matcher.match(forest)
+        roots = [nodes[number] for number in numbers.values()]
+        found = best_partitions(lattice, roots, self.units.weights, level_order=Order(order) is Order.LEVEL)
+        if not missing_ok and None in found:
+            raise _no_partition(list(numbers)[found.index(None)])
+        encodings.update(zip(numbers, found, strict=True))
+        return [encodings[tree] for tree in trees]
+
+    def decode(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> Node:
+        """Return the tree that units make; raise where they do not make exactly one."""
+        return assemble(unit_ids, self.units, Order(order))
+
+    def places(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> list[int]:
+        """Return which of the units each node comes from, for the nodes of `decode(unit_ids)` in pre-order."""
+        return unit_places(unit_ids, self.units, Order(order))
+
+    def sample(
+        self,
+        tree: Node,
+        rng: np.random.Generator,
+        *,
+        theta: float = 1.0,
+        local: bool = False,
+        order: Order = Order.PRE,
+    ) -> UnitIds:
+        """Return the units of a random partition pi, drawn with probability in proportion to p(pi) ** theta.
+
+        With `local` each step of the way down is drawn with its own probability to the power theta, as in the paper's
+        Algorithm 3. For theta = 1 both are the same; theta = 0 is uniform over partitions, or over steps.
+        """
+        check_theta(theta)
+        lattice, root = self._lattice(tree)
+        weights = self.units.weights
+        if local:
+            shares = lattice.sharpened_shares(lattice.evaluate(weights, np.logaddexp), theta)
+        else:
+            shares = lattice.shares(lattice.evaluate(weights * theta, np.logaddexp))
+        choose = choose_random(lattice, shares, rng)
+        level_order = Order(order) is Order.LEVEL
+        return tuple(unit for unit, _ in read_partition(lattice, root, choose, level_order=level_order))
+
+    def nbest(self, tree: Node, n: int) -> list[ScoredUnits]:
+        """Return up to `n` partitions of the tree, the most probable first, in pre-order."""
+        if type(n) is not int or n < 1:
+            raise OptionError(f"n must be a whole number, 1 or more, got {n!r}")
+        lattice, root = self._lattice(tree)
+        found = nbest_partitions(lattice, root, self.units.weights, n)
+        return [ScoredUnits(tuple(unit for unit, _ in pieces), score) for score, pieces in found]
+
+    def score(self, tree: Node) -> float:
+        """Return log P(tree), the sum over all its partitions."""
+        lattice, root = self._lattice(tree)
+        return float(lattice.evaluate(self.units.weights, np.logaddexp).node[root])
+
+    def serialize(self, unit_ids: Sequence[int]) -> list[int]:
+        """Return a pre-order sequence of units with placeholder nests (see `nests`)."""
+        return write_nests(unit_ids, self.units)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the tokenizer: `tokenizer.json`, which loads, and `units.txt`, for eyes."""
+        save_vocabulary(Path(folder), self.units, self.report)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> TreePieceTokenizer:
+        """Return the tokenizer that `save` wrote."""
+        return cls(*load_vocabulary(Path(folder)))
+
+    @cached_property
+    def _matcher(self) -> Matcher:
+        return Matcher(self.units.shapes, cut_anywhere=False)
+
+    def _forest(self) -> Forest:
+        return Forest(self.units.known_labels, self.units.widths)
+
+    def _add(self, forest: Forest, tree: Node) -> int:
+        if not tree.is_skeleton:
+            check_skeleton(tree)
+        return forest.add(tree)
+
+    def _lattice(self, tree: Node) -> tuple[Lattice, int]:
+        forest = self._forest()
+        number = self._add(forest, tree)
+        lattice, nodes = self._matcher.match(forest)
+        root = nodes[number]
+        if np.isneginf(lattice.evaluate(self.units.weights, np.maximum).node[root]):
+            raise _no_partition(tree)
+        return lattice, root
+
+
+def _no_partition(tree: Node) -> UnitError:
+    return UnitError(
+        f"no units make the tree {tree!r:.120}: the vocabulary lacks a placeholder pattern that it needs; "
+        "train with the default expansion, which has a pattern for every tree"
+    )

@@ -1,0 +1,1 @@
+"""Labelled ordered trees, their bracket text, and frames over an utterance. Standard library only."""

@@ -1,0 +1,61 @@
+"""Where each word of a parse stands in the utterance as it was typed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from treepiece.errors import FrameError
+
+
+class Span(NamedTuple):
+    """A half-open range: of words in a frame, of characters in an utterance."""
+
+    start: int
+    end: int
+
+
+def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:
+    """Return the characters that each word covers in the utterance.
+
+    Utterance and words must be equal once blanks are taken out. They may be divided differently: a parse writes
+    `what 's` for "what's", and a word may reach across a blank that the user typed.
+
+    >>> align_words("what's  up", ["what", "'s", "up"])
+    (Span(start=0, end=4), Span(start=4, end=6), Span(start=8, end=10))
+    """
+    offsets = []
+    place = 0
+    for word in words:
+        place = _skip_blanks(utterance, place)
+        if utterance.startswith(word, place):
+            end = place + len(word)
+        else:
+            end = _match_across_blanks(utterance, place, word)
+        offsets.append(Span(place, end))
+        place = end
+    rest = _skip_blanks(utterance, place)
+    if rest < len(utterance):
+        raise FrameError(
+            f"character {rest + 1} of the utterance: {utterance[rest : rest + 20]!r} is not in the parse: "
+            "the parse must hold every word of the utterance"
+        )
+    return tuple(offsets)
+
+
+def _skip_blanks(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _match_across_blanks(utterance: str, place: int, word: str) -> int:
+    for char in word:
+        if not char.isspace():
+            place = _skip_blanks(utterance, place)
+        if not utterance.startswith(char, place):
+            found = utterance[place : place + max(len(word), 1)] or "the end"
+            raise FrameError(
+                f"character {place + 1} of the utterance: the parse has {word!r} where the utterance has {found!r}: "
+                "they must be equal but for blanks"
+            )
+        place += 1
+    return place

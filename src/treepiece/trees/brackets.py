@@ -1,0 +1,125 @@
+"""Bracket text in both directions: `[IN:X word [SL:Y word ] ]`.
+
+Tokens are separated by blanks. In TOP text a token that starts with `[IN:` or `[SL:` opens a node, `]` closes one and
+everything else is a word, so that an utterance may contain brackets of its own. Trees with other labels are read with
+`any_label=True`: there every token that starts with `[` opens a node.
+"""
+
+import re
+from collections.abc import Iterator
+
+from treepiece.errors import TreeParseError
+from treepiece.trees.labels import TOP_PREFIXES
+from treepiece.trees.node import Event, Kind, Node, build_tree
+
+_BLANKS = " \t\r\n"
+_TOKEN = re.compile(f"[^{_BLANKS}]+")
+_TOP_OPENINGS = tuple("[" + prefix for prefix in TOP_PREFIXES)
+
+
+def parse_brackets(text: str, *, any_label: bool = False) -> Node:
+    """Return the tree that bracket text describes.
+
+    >>> parse_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]").children
+    ('rain', Node('[SL:DATE_TIME today ]'))
+    """
+    return build_tree(scan_brackets(text, any_label=any_label))
+
+
+def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
+    """Yield the walk that bracket text describes, and raise where it is not exactly one tree."""
+    openings: tuple[str, ...] = ("[",) if any_label else _TOP_OPENINGS
+    path: list[tuple[str, int]] = []
+    closed_at = 0
+    odd_word = ""
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token == "]":
+            if not path:
+                raise TreeParseError(f"']' closes nothing{_hint(odd_word)}", match.start() + 1)
+            yield Kind.CLOSE, path.pop()[0]
+            closed_at = match.end()
+        elif token.startswith(openings):
+            if closed_at and not path:
+                raise TreeParseError(f"{token!r} starts a second tree: one tree a text", match.start() + 1)
+            label = _label(token, openings, match.start() + 1)
+            path.append((label, match.start() + 1))
+            yield Kind.OPEN, label
+        elif not path:
+            wanted = "[ or a label" if any_label else "[IN: or [SL:"
+            raise TreeParseError(
+                f"the word {token!r} stands outside the tree, which begins with {wanted} and ends with its ']'"
+                f"{_hint(odd_word)}",
+                match.start() + 1,
+            )
+        else:
+            if token.startswith("["):
+                odd_word = odd_word or token
+            yield Kind.WORD, token
+    if path:
+        label, column = path[-1]
+        raise TreeParseError(
+            f"the text ends but [{label} of col {column} is still open: add {' '.join(']' * len(path))!r}"
+            if len(path) <= 8
+            else f"the text ends but {len(path)} brackets are still open, the last of them [{label} of col {column}",
+            len(text) + 1,
+        )
+    if not closed_at:
+        raise TreeParseError("no tree in an empty text: expected something like '[IN:X word [SL:Y word ] ]'", 1)
+
+
+def _label(token: str, openings: tuple[str, ...], column: int) -> str:
+    if token in openings:
+        raise TreeParseError(f"{token!r} has no name: expected something like '{token}NAME'", column)
+    label = token[1:]
+    if "[" in label or "]" in label:
+        raise TreeParseError(f"the label {label!r} holds a bracket: put a blank before each bracket", column)
+    return label
+
+
+def _hint(odd_word: str) -> str:
+    return f" ({odd_word!r} before it was read as a word: labels start with IN: or SL:)" if odd_word else ""
+
+
+def format_brackets(tree: Node, *, any_label: bool = False) -> str:
+    """Return the bracket text of a tree; the inverse of `parse_brackets`.
+
+    A tree that would not be read back as itself, such as one with the word `]`, is an error.
+
+    >>> format_brackets(Node("IN:GET_WEATHER", ["rain", Node("SL:DATE_TIME", ["today"])]))
+    '[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]'
+    """
+    parts = []
+    for kind, text in tree.events():
+        if kind is Kind.OPEN:
+            parts.append(f"[{_writable_label(text, any_label=any_label)}")
+        elif kind is Kind.WORD:
+            parts.append(_writable_word(text, any_label=any_label))
+        else:
+            parts.append("]")
+    return " ".join(parts)
+
+
+def is_top_label(label: str) -> bool:
+    """Return whether a label can be read from TOP text, where only IN: and SL: open a node."""
+    return label.startswith(TOP_PREFIXES) and label not in TOP_PREFIXES and _is_plain(label)
+
+
+def _is_plain(label: str) -> bool:
+    return not any(mark in label for mark in _BLANKS + "[]")
+
+
+def _writable_label(label: str, *, any_label: bool) -> str:
+    if not (_is_plain(label) if any_label else is_top_label(label)):
+        wanted = "no blanks or brackets" if any_label else "a name after IN: or SL:, and no blanks or brackets"
+        raise TreeParseError(f"the label {label!r} cannot be written as bracket text: it needs {wanted}")
+    return label
+
+
+def _writable_word(word: str, *, any_label: bool) -> str:
+    openings = ("[",) if any_label else _TOP_OPENINGS
+    if not word or word == "]" or word.startswith(openings) or any(blank in word for blank in _BLANKS):
+        raise TreeParseError(
+            f"the word {word!r} cannot be written as bracket text: it would be read as something else; write JSON"
+        )
+    return word

@@ -1,0 +1,210 @@
+"""A parse in decoupled form: words, skeleton, and the span of words below each utterance leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+from treepiece.errors import FrameError
+from treepiece.trees.align import Span, align_words
+from treepiece.trees.brackets import format_brackets, scan_brackets
+from treepiece.trees.labels import is_slot
+from treepiece.trees.node import Event, Kind, Node, TreeBuilder, build_tree
+from treepiece.trees.rows import tree_from_rows, tree_to_rows
+
+
+class Leaf(NamedTuple):
+    """A slot that quotes the utterance: its words, its characters, and the text as the user typed it."""
+
+    label: str
+    words: Span
+    chars: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What an utterance means: a skeleton whose childless slots point at words of the utterance.
+
+    Two frames are equal when their words, labels, order and spans are (exact match, EM); how the words were spaced
+    does not matter.
+
+    >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME to night ] ? ]", "rain tonight?")
+    >>> frame.skeleton, frame.spans, frame.leaves[0].text
+    (Node('[IN:GET_WEATHER [SL:DATE_TIME ] ]'), (Span(start=1, end=3),), 'tonight')
+    >>> frame.to_brackets()
+    '[IN:GET_WEATHER [SL:DATE_TIME to night ] ]'
+    """
+
+    words: tuple[str, ...]
+    skeleton: Node
+    spans: tuple[Span, ...]
+    utterance: str = field(compare=False, default="")
+    n_mixed: int = field(compare=False, default=0)
+    """How many slots had words of their own beside a nested node; decoupled form does not say which."""
+
+    def __post_init__(self) -> None:
+        if not self.utterance:
+            object.__setattr__(self, "utterance", " ".join(self.words))
+        if not self.skeleton.is_skeleton:
+            raise FrameError("the skeleton of a frame holds words: build the frame with Frame.from_tree")
+        n_leaves = len(leaf_labels(self.skeleton))
+        if len(self.spans) != n_leaves:
+            raise FrameError(f"the skeleton has {n_leaves} utterance leaves but there are {len(self.spans)} spans")
+        end = 0
+        for span in self.spans:
+            if not end <= span.start <= span.end <= len(self.words):
+                raise FrameError(
+                    f"span {tuple(span)} is out of order or out of range: spans go from left to right, "
+                    f"do not overlap and end at {len(self.words)} at the latest"
+                )
+            end = span.end
+
+    @classmethod
+    def from_brackets(cls, text: str, utterance: str | None = None) -> Frame:
+        """Return the frame of TOP text; `utterance` is the text as the user typed it."""
+        return cls._from_events(scan_brackets(text), utterance)
+
+    @classmethod
+    def from_tree(cls, tree: Node, utterance: str | None = None) -> Frame:
+        """Return the frame of a tree with words."""
+        return cls._from_events(tree.events(), utterance)
+
+    @classmethod
+    def _from_events(cls, events: Iterable[Event], utterance: str | None) -> Frame:
+        words: list[str] = []
+        outline: list[str | None] = []
+        spans: list[Span] = []
+        n_mixed = 0
+        path: list[list[int]] = []  # of each open node: the word it starts at, its child nodes, its own words
+        for kind, text in events:
+            if kind is Kind.WORD:
+                words.append(text)
+                path[-1][2] += 1
+            elif kind is Kind.OPEN:
+                if path:
+                    path[-1][1] += 1
+                path.append([len(words), 0, 0])
+                outline.append(text)
+            else:
+                start, n_children, n_words = path.pop()
+                if is_slot(text):
+                    if not n_children:
+                        spans.append(Span(start, len(words)))
+                    n_mixed += bool(n_children and n_words)
+                outline.append(None)
+        # Leaves close in the order in which they open, so the spans are in pre-order already.
+        frame = cls(tuple(words), _shared_skeleton(tuple(outline)), tuple(spans), utterance or "", n_mixed)
+        frame._check_utterance()
+        return frame
+
+    @cached_property
+    def offsets(self) -> tuple[Span, ...]:
+        """The characters of `utterance` that each word covers."""
+        return align_words(self.utterance, self.words)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The utterance leaves from left to right, each with the user's own text."""
+        labels = leaf_labels(self.skeleton)
+        return tuple(self._leaf(label, span) for label, span in zip(labels, self.spans, strict=True))
+
+    def _leaf(self, label: str, span: Span) -> Leaf:
+        if span.start == span.end:
+            place = self.offsets[span.start].start if span.start < len(self.offsets) else len(self.utterance)
+            chars = Span(place, place)
+        else:
+            chars = Span(self.offsets[span.start].start, self.offsets[span.end - 1].end)
+        return Leaf(label, span, chars, self.utterance[chars.start : chars.end])
+
+    @cached_property
+    def tree(self) -> Node:
+        """The decoupled tree: the skeleton with the words of its leaves."""
+        spans = iter(self.spans)
+        return build_tree(_with_words(self.skeleton, self.words, spans))
+
+    def to_brackets(self) -> str:
+        """Return the decoupled tree as TOP text."""
+        return format_brackets(self.tree)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the frame as a value that `json.dumps` can write."""
+        return {
+            "utterance": self.utterance,
+            "words": list(self.words),
+            "skeleton": tree_to_rows(self.skeleton),
+            "spans": [list(span) for span in self.spans],
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> Frame:
+        """Return the frame that `to_json` wrote."""
+        keys = ("utterance", "words", "skeleton", "spans")
+        if not isinstance(value, Mapping) or set(value) != set(keys):
+            raise FrameError(f"a frame in JSON is an object with the keys {', '.join(keys)}, got {value!r:.80}")
+        words, spans, utterance = value["words"], value["spans"], value["utterance"]
+        if not isinstance(utterance, str) or not _is_list_of_words(words):
+            raise FrameError("a frame in JSON has its 'utterance' as a text and its 'words' as a list of texts")
+        if not isinstance(spans, Sequence) or not all(_is_pair(span) for span in spans):
+            raise FrameError("a frame in JSON has its 'spans' as a list of [start, end] pairs of whole numbers")
+        frame = cls(tuple(words), tree_from_rows(value["skeleton"]), tuple(Span(*span) for span in spans), utterance)
+        frame._check_utterance()
+        return frame
+
+    def _check_utterance(self) -> None:
+        """Raise now, not at the first quotation, if utterance and words differ by more than blanks."""
+        if "".join(self.utterance.split()) != "".join(self.words):
+            _ = self.offsets
+
+    def _repr_svg_(self) -> str:
+        return self.tree._repr_svg_()
+
+
+@lru_cache(maxsize=1 << 16)
+def leaf_labels(skeleton: Node) -> tuple[str, ...]:
+    """Return the labels of a skeleton's utterance leaves from left to right: its slots without children.
+
+    >>> leaf_labels(Node("IN:A", [Node("SL:B", [Node("IN:C")]), Node("SL:D")]))
+    ('SL:D',)
+    """
+    return tuple(node.label for node in skeleton.nodes() if not node.children and is_slot(node.label))
+
+
+def _with_words(skeleton: Node, words: Sequence[str], spans: Iterator[Span]) -> Iterator[Event]:
+    opened_last = False
+    for kind, label in skeleton.events():
+        if kind is Kind.CLOSE and opened_last and is_slot(label):
+            span = next(spans)
+            yield from ((Kind.WORD, word) for word in words[span.start : span.end])
+        opened_last = kind is Kind.OPEN
+        yield kind, label
+
+
+@lru_cache(maxsize=1 << 16)
+def _shared_skeleton(outline: tuple[str | None, ...]) -> Node:
+    """Return the skeleton of an outline (labels as they open, None where one closes).
+
+    Rows of a data set share a few thousand skeletons, and those share their subtrees: building each once saves time
+    and makes comparing them a matter of identity.
+    """
+    builder = TreeBuilder(_shared_node)
+    for label in outline:
+        if label is None:
+            builder.close()
+        else:
+            builder.open(label)
+    assert builder.root is not None  # an outline comes from a whole walk
+    return builder.root
+
+
+_shared_node = lru_cache(maxsize=1 << 16)(Node)
+
+
+def _is_list_of_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) and word for word in value)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(number) is int for number in value)

@@ -1,0 +1,201 @@
+"""An immutable labelled ordered tree that may hold words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import NoReturn, final
+
+
+class Kind(Enum):
+    """What happens at one step of a walk over a tree."""
+
+    OPEN = "open"
+    WORD = "word"
+    CLOSE = "close"
+
+
+Event = tuple[Kind, str]
+"""One step of a walk: a node opens or closes (with its label), or a word stands."""
+
+
+@final
+class Node:
+    """A label and its children, each a node or a word.
+
+    A tree without words is a *skeleton*. Nothing here recurses, so a tree may be as deep as memory allows; the hash is
+    computed once from the children's hashes, so that trees are cheap as dictionary keys.
+
+    >>> Node("IN:A", [Node("SL:B", ["two", "words"])])
+    Node('[IN:A [SL:B two words ] ]')
+    """
+
+    __slots__ = ("_hash", "children", "is_skeleton", "label")
+
+    label: str
+    children: tuple[Node | str, ...]
+    is_skeleton: bool
+    _hash: int
+
+    def __init__(self, label: str, children: Iterable[Node | str] = ()) -> None:
+        if not isinstance(label, str) or not label:
+            raise TypeError(f"a label is a string that is not empty, got {label!r}")
+        children = tuple(children)
+        is_skeleton = True
+        for child in children:
+            if isinstance(child, Node):
+                is_skeleton &= child.is_skeleton
+            elif isinstance(child, str):
+                is_skeleton = False
+            else:
+                raise TypeError(f"a child of {label!r} is a Node or a word, got {type(child).__name__}")
+        set_ = object.__setattr__
+        set_(self, "label", label)
+        set_(self, "children", children)
+        set_(self, "is_skeleton", is_skeleton)
+        set_(self, "_hash", hash((label, children)))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Node cannot be changed: make a new one instead of setting {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Node cannot be changed: {name!r} cannot be deleted")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Node):
+            return NotImplemented
+        pairs: list[tuple[Node, Node]] = [(self, other)]
+        while pairs:
+            a, b = pairs.pop()
+            if a._hash != b._hash or a.label != b.label or len(a.children) != len(b.children):
+                return False
+            for x, y in zip(a.children, b.children, strict=True):
+                if x is y:
+                    continue
+                if isinstance(x, Node) and isinstance(y, Node):
+                    pairs.append((x, y))
+                elif isinstance(x, Node) or isinstance(y, Node) or x != y:
+                    return False
+        return True
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Flat, because copying and pickling a nested value recurses and a deep tree would not survive it.
+        return build_tree, (tuple((kind.value, text) for kind, text in self.events()),)
+
+    def __repr__(self) -> str:
+        parts = {Kind.OPEN: "[{}", Kind.WORD: "{}", Kind.CLOSE: "]"}
+        return f"Node({' '.join(parts[kind].format(text) for kind, text in self.events())!r})"
+
+    def _repr_svg_(self) -> str:
+        from treepiece.trees.svg import svg
+
+        return svg(self)
+
+    def events(self) -> Iterator[Event]:
+        """Walk the tree from left to right.
+
+        >>> [text for _, text in Node("A", [Node("B", ["w"])]).events()]
+        ['A', 'B', 'w', 'B', 'A']
+        """
+        yield Kind.OPEN, self.label
+        path: list[tuple[Node, Iterator[Node | str]]] = [(self, iter(self.children))]
+        while path:
+            node, rest = path[-1]
+            for child in rest:
+                if isinstance(child, Node):
+                    yield Kind.OPEN, child.label
+                    path.append((child, iter(child.children)))
+                    break
+                yield Kind.WORD, child
+            else:
+                yield Kind.CLOSE, node.label
+                path.pop()
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield this node and all below it in pre-order."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(child for child in reversed(node.children) if isinstance(child, Node))
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes the tree has, words not counted."""
+        return sum(1 for _ in self.nodes())
+
+    @property
+    def depth(self) -> int:
+        """How many nodes the longest path down from the root has.
+
+        >>> Node("A", [Node("B"), Node("C", [Node("D")])]).depth
+        3
+        """
+        deepest = here = 0
+        for kind, _ in self.events():
+            if kind is Kind.OPEN:
+                here += 1
+                deepest = max(deepest, here)
+            elif kind is Kind.CLOSE:
+                here -= 1
+        return deepest
+
+
+class TreeBuilder:
+    """Builds a tree from the steps of a walk; `root` is the tree once its root has closed.
+
+    `make` builds each node, for callers that want to share equal ones.
+
+    >>> builder = TreeBuilder()
+    >>> builder.open("A"); builder.word("w"); builder.close()
+    >>> builder.root
+    Node('[A w ]')
+    """
+
+    def __init__(self, make: Callable[[str, tuple[Node | str, ...]], Node] = Node) -> None:
+        self.root: Node | None = None
+        self._make = make
+        self._open: list[tuple[str, list[Node | str]]] = []
+
+    @property
+    def n_open(self) -> int:
+        """How many nodes are open."""
+        return len(self._open)
+
+    def open(self, label: str) -> None:
+        """Start a node below the innermost open one."""
+        self._open.append((label, []))
+
+    def word(self, word: str) -> None:
+        """Put a word below the innermost open node."""
+        self._open[-1][1].append(word)
+
+    def close(self) -> None:
+        """End the innermost open node."""
+        label, children = self._open.pop()
+        node = self._make(label, tuple(children))
+        if self._open:
+            self._open[-1][1].append(node)
+        else:
+            self.root = node
+
+
+def build_tree(events: Iterable[tuple[Kind | str, str]]) -> Node:
+    """Return the tree that a walk describes; the inverse of `Node.events`."""
+    builder = TreeBuilder()
+    for kind, text in events:
+        match Kind(kind):
+            case Kind.OPEN:
+                builder.open(text)
+            case Kind.WORD:
+                builder.word(text)
+            case Kind.CLOSE:
+                builder.close()
+    if builder.root is None:
+        raise ValueError("the walk ends before its root closes")
+    return builder.root
