@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from treepiece.errors import UnitError
-from treepiece.tokenizer.forest import unfold
+from treepiece.tokenizer.folding import unfold
 from treepiece.tokenizer.shape import HOLE, build_node
 from treepiece.tokenizer.vocabulary import Vocabulary
 from treepiece.trees.node import Node
@@ -88,9 +88,7 @@ def _steps(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> Ite
     return unfold(_expand(unit_ids, fillers, vocabulary), vocabulary.widths.continuation)
 
 
-def _expand(
-    unit_ids: Sequence[int], fillers: list[list[int]], vocabulary: Vocabulary
-) -> Iterator[tuple[int, int]]:
+def _expand(unit_ids: Sequence[int], fillers: list[list[int]], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
     shapes = vocabulary.shapes
     path = [(0, iter(shapes[unit_ids[0]]), iter(fillers[0]))]
     while path:

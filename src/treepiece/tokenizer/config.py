@@ -24,8 +24,8 @@ class Expansion(StrEnum):
 class TokenizerConfig:
     """Settings of `TreePieceTokenizer.train`; the defaults are the paper's where it has one.
 
-    `samples` and `theta` are for the `paper` expansion (K0, theta0; 0 samples: best partitions only), `samples` also for
-    `sampled` EM (K); `min_count` is for the `default` expansion.
+    `samples` and `theta` are for the `paper` expansion (K0, theta0; 0 samples: best partitions only), `samples` also
+    for `sampled` EM (K); `min_count` is for the `default` expansion.
     """
 
     merges: int = 600

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from treepiece.errors import OptionError, TreeParseError
+from treepiece.tokenizer.folding import CONTINUATION, fold
 from treepiece.trees.node import Node
-
-CONTINUATION = "<continued>"
-"""The reserved label below which the children stand that do not fit into any unit of their parent."""
 
 
 @dataclass(frozen=True)
 class Corpus:
     """Distinct skeletons, their counts, and their labels in alphabetical order.
+
+    Very wide nodes are folded (see `folding`); if there are any, the continuation label is the last of the labels.
 
     >>> corpus = Corpus.collect([Node("B"), Node("A", [Node("B")]), Node("B")])
     >>> corpus.counts, corpus.labels
@@ -37,11 +37,13 @@ class Corpus:
             counter[tree] += count
         if not counter:
             raise OptionError("there are no trees to learn from: pass at least one")
-        labels = set()
+        labels: set[str] = set()
         for tree in counter:
             check_skeleton(tree)
             labels.update(node.label for node in tree.nodes())
-        return cls(tuple(counter), tuple(counter.values()), tuple(sorted(labels)))
+        folded = tuple(fold(tree) for tree in counter)
+        is_folded = any(tree is not before for tree, before in zip(folded, counter, strict=True))
+        return cls(folded, tuple(counter.values()), (*sorted(labels), *[CONTINUATION] * is_folded))
 
 
 def check_skeleton(tree: Node) -> None:
@@ -49,7 +51,7 @@ def check_skeleton(tree: Node) -> None:
     if not tree.is_skeleton:
         word = next(child for node in tree.nodes() for child in node.children if isinstance(child, str))
         raise TreeParseError(
-            f"a tree to tokenize has labels only, found the word {word!r}: use the skeleton (Frame.from_tree(t).skeleton)"
+            f"a tree to tokenize has labels only, found the word {word!r}: use Frame.from_tree(tree).skeleton"
         )
     if any(node.label == CONTINUATION for node in tree.nodes()):
         raise TreeParseError(f"the label {CONTINUATION!r} is reserved: rename it")

@@ -6,9 +6,9 @@ Three E-steps, from the paper's assumption on P(S, pi) to none:
 - `sampled`: K samples for each tree, the Remark of Appendix C.
 - `exact`: the expectation E[n(pi, unit) | S] itself, which the recursion gives in one pass.
 
-The M-step is the paper's, normalised counts, with one addition: some units keep a floor. Hard EM drives units that no best
-partition uses to zero, and a tree that needs one would then have no partition at all. The floor is a constraint on the
-simplex and the M-step maximises under it, so the objective still never falls.
+The M-step is the paper's, normalised counts, with one addition: some units keep a floor. Hard EM drives units that no
+best partition uses to zero, and a tree that needs one would then have no partition at all. The floor is a constraint on
+the simplex and the M-step maximises under it, so the objective still never falls.
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ def fit_units(
     return Fit(log_p, tuple(objectives))
 
 
-def _expect(
-    problem: Problem, log_p: Floats, config: EmConfig, rng: np.random.Generator
-) -> tuple[float, Floats]:
+def _expect(problem: Problem, log_p: Floats, config: EmConfig, rng: np.random.Generator) -> tuple[float, Floats]:
     """Return the objective, sum of log P(S), and the expected counts of the units: the E-step."""
     lattice, roots, counts = problem.lattice, problem.roots, problem.counts
     hard = config.method is EmMethod.VITERBI

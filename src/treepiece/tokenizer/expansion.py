@@ -1,14 +1,14 @@
 """From units without placeholders to the vocabulary that encodes (Appendix D of the paper).
 
-Where a node loses a child in a partition, a placeholder stands in the child's place: the pattern of a piece. Two ways to
-choose which patterns become units:
+Where a node loses a child in a partition, a placeholder stands in the child's place: the pattern of a piece. Two ways
+to choose which patterns become units:
 
-- `paper`: the units found so far and every pattern in K0 sampled partitions of each training tree (theta0; with no samples,
-  in its best partition). A tree that needs any other pattern cannot be encoded.
+- `paper`: the units found so far and every pattern in K0 sampled partitions of each training tree (theta0; with no
+  samples, in its best partition). A tree that needs any other pattern cannot be encoded.
 - `default`: the patterns that occur at least `min_count` times in best partitions, and for each label the bare patterns
   `[X _ ... _ ]` up to its largest number of children in training. Fewer units, and every tree can be encoded.
 
-Both add `[<continuation> _ _ ]` and so on, which fold nodes that are wider than any seen (see `forest`).
+Both add `[<continuation> _ _ ]` and so on, which fold nodes that are wider than any seen (see `folding`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from treepiece.tokenizer.corpus import Corpus
 from treepiece.tokenizer.em import Problem
+from treepiece.tokenizer.folding import CONTINUATION
 from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.merges import BaseVocabulary
 from treepiece.tokenizer.partition import Choose, choose_best, choose_random, read_partition
@@ -54,17 +55,14 @@ def _count_patterns(problem: Problem, base: BaseVocabulary, choose: Choose, samp
 
 def bare_patterns(corpus: Corpus) -> set[Shape]:
     """Return `[X ]`, `[X _ ]` and so on for each label X, up to its largest number of children in the corpus."""
-    return {
-        bare(label, n_children)
-        for label, most in enumerate(_widest(corpus))
-        for n_children in range(most + 1)
-    }
+    return {bare(label, n_children) for label, most in enumerate(_widest(corpus)) for n_children in range(most + 1)}
 
 
 def continuation_patterns(corpus: Corpus) -> set[Shape]:
     """Return the units that fold nodes: two to as many placeholders as the widest node of the corpus has children."""
     widest = max(_widest(corpus))
-    return {bare(len(corpus.labels), n_children) for n_children in range(2, max(widest, 2) + 1)}
+    n_others = len(corpus.labels) - (CONTINUATION in corpus.labels)
+    return {bare(n_others, n_children) for n_children in range(2, max(widest, 2) + 1)}
 
 
 def _widest(corpus: Corpus) -> Iterable[int]:

@@ -1,6 +1,6 @@
 """All partitions of many trees at once, and the one recursion that reads them.
 
-A partition cuts a tree into units, and its score is the sum of the scores of its units. Below a cut the tree falls apart:
+A partition cuts a tree into units, and its score is the sum of the scores of its units. At a cut the tree falls apart:
 so for each node v, over the units that match there,
 
     value(v) = combine over units u at v of ( score(u) + sum of value(c) over the nodes c that u cuts off )
@@ -8,8 +8,8 @@ so for each node v, over the units that match there,
 With max for `combine` this is Viterbi (the paper's Algorithm 2 finds the same score), with log-sum-exp it is the inside
 value log P(S). Going down again from the roots gives the best partition, samples, and expected counts.
 
-The lattice stores the sums as edges: an edge belongs to a node, has a unit, and has tails, the nodes cut off. A few nodes
-are not subtrees but places where several ways to lay one unit on a subtree meet; their edges have no unit (JOIN).
+The lattice stores the sums as edges: an edge belongs to a node, has a unit, and has tails, the nodes cut off. A few
+nodes are not subtrees but places where several ways to lay one unit on a subtree meet; their edges have no unit (JOIN).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ IMPOSSIBLE = -2
 """In place of a unit, on the only edge of a subtree that no unit matches. Indexes the weight -inf from the end."""
 
 _SLOT_SHIFT = 32
+_NODE_MASK = (1 << _SLOT_SHIFT) - 1
 
 Cuts = tuple[int, ...]
 """The nodes that an edge cuts off, from left to right, each packed with its slot (see `pack_cut`)."""
@@ -43,6 +44,11 @@ def pack_cut(slot: int, node: int) -> int:
     One integer, because ways are copied and shifted (`cut + pack_cut(by, 0)`) in the innermost loop.
     """
     return slot << _SLOT_SHIFT | node
+
+
+def cut_node(cut: int) -> int:
+    """Return the node that a packed cut cuts off."""
+    return cut & _NODE_MASK
 
 
 class LatticeBuilder:
@@ -90,7 +96,7 @@ class Lattice:
         self.unit: Ints = np.array(builder.units)[order]
         self.tail_start: Ints = np.concatenate([[0], np.cumsum(n_cuts[order])])
         cuts = np.array(builder.cuts)[_gather(np.cumsum(n_cuts) - n_cuts, n_cuts, order)]
-        self.tail: Ints = cuts & ((1 << _SLOT_SHIFT) - 1)
+        self.tail: Ints = cuts & _NODE_MASK
         self.slot: Ints = cuts >> _SLOT_SHIFT
         node_order = np.argsort(level, kind="stable")
         ends = np.cumsum(n_edges[node_order])
@@ -140,8 +146,10 @@ class Lattice:
 
     def sharpened_shares(self, scores: Scores, theta: float) -> Floats:
         """Return the shares to the power `theta`, normalised at each subtree again: the paper's local use of theta."""
-        powered = np.where(self.unit == JOIN, self.shares(scores), self.shares(scores) ** theta)
-        return powered / np.bincount(self.owner, powered, self.n_nodes)[self.owner]
+        shares = self.shares(scores)
+        powered = np.where((self.unit == JOIN) | (shares == 0.0), shares, shares**theta)
+        totals = np.bincount(self.owner, powered, self.n_nodes)[self.owner]
+        return np.divide(powered, totals, out=np.zeros_like(powered), where=totals > 0.0)
 
     def expected_counts(self, shares: Floats, roots: Ints, root_counts: Floats, n_units: int) -> Floats:
         """Return how often each unit is used: sum of E[n(pi, unit) | S] over the roots S with their counts.
@@ -149,7 +157,11 @@ class Lattice:
         This is the E-step that the paper calls NP-hard and approximates by samples. With the one-hot shares of the best
         edges it gives the counts of the best partitions.
         """
-        return self._pour(roots, root_counts, n_units, lambda level, use: use[self.owner[level.edges]] * shares[level.edges])
+
+        def split(level: _Level, use: Floats) -> Floats:
+            return use[self.owner[level.edges]] * shares[level.edges]
+
+        return self._pour(roots, root_counts, n_units, split)
 
     def sampled_counts(
         self, shares: Floats, roots: Ints, root_counts: Floats, n_units: int, rng: np.random.Generator
@@ -180,14 +192,14 @@ class Lattice:
         A node is the root of a unit as often as it is a tree or is cut off by a unit above it; `split` divides that
         use over the edges of a level.
         """
-        use = np.bincount(roots, root_counts, self.n_nodes)
+        use: Floats = np.bincount(roots, root_counts, self.n_nodes).astype(np.float64)
         edge_use = np.zeros(len(self.unit))
         for level in reversed(self._levels):
             flow = edge_use[level.edges] = split(level, use)
             tails = self.tail_start[level.edges.start : level.edges.stop + 1]
             np.add.at(use, self.tail[level.tails], np.repeat(flow, np.diff(tails)))
         is_unit = self.unit >= 0
-        return np.bincount(self.unit[is_unit], edge_use[is_unit], n_units)
+        return np.bincount(self.unit[is_unit], edge_use[is_unit], n_units).astype(np.float64)
 
     @cached_property
     def lists(self) -> _Lists:
@@ -239,4 +251,5 @@ def _gather(starts: Ints, lengths: Ints, order: Ints) -> Ints:
     """
     starts, lengths = starts[order], lengths[order]
     ends = np.cumsum(lengths)
-    return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+    places: Ints = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+    return places

@@ -5,9 +5,9 @@ trie over child fragments tells which fragments there are: a state stands for a 
 reading a child leads on by a fragment found at that child, or by a cut, where another unit will be joined.
 
 - Units with placeholders cut where they have a HOLE, so a unit sits on a node in at most one way.
-- Units without placeholders may cut anywhere: in their trie a cut leads back to the same state. Such a unit can sit on a
-  node in several ways (which two of five equal children?). Ways that reach the same state are combined there and then into
-  one node of the lattice, so that a node with a thousand children costs a thousand steps.
+- Units without placeholders may cut anywhere: in their trie a cut leads back to the same state. Such a unit can sit on
+  a node in several ways (which two of five equal children?). Ways that reach the same state are combined there and then
+  into one node of the lattice, so that a node with a thousand children costs a thousand steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from treepiece.tokenizer.forest import Forest
-from treepiece.tokenizer.lattice import IMPOSSIBLE, JOIN, Cuts, Lattice, LatticeBuilder, pack_cut
+from treepiece.tokenizer.lattice import IMPOSSIBLE, JOIN, Cuts, Lattice, LatticeBuilder, cut_node, pack_cut
 from treepiece.tokenizer.shape import CLOSE, HOLE, Shape, count_children
 
 _LONGEST = 16
@@ -126,14 +126,20 @@ class _Match:
                 target = step.get(symbol)
                 if target is None:
                     continue
-                way = cuts + tuple([cut + shift for cut in inner]) if shift else cuts + inner
-                if len(way) > _LONGEST:
-                    way = self._join(way)
-                if target in after:
-                    way = self._join(after[target], way)
-                after[target] = way
+                if shift:
+                    after[target] = self._meet(after.get(target), cuts + tuple([cut + shift for cut in inner]))
+                else:
+                    after[target] = cuts + inner
         return after
 
+    def _meet(self, other: Cuts | None, way: Cuts) -> Cuts:
+        """Return a way to a state of a unit that was cut anywhere, combined with another way to the same state."""
+        if len(way) > _LONGEST:
+            way = self._join(way)
+        return way if other is None else self._join(other, way)
+
     def _join(self, *ways: Cuts) -> Cuts:
-        self._level += 1
-        return (self._builder.add([(JOIN, cuts) for cuts in ways], self._level),)
+        levels = self._builder.level
+        level = 1 + max([levels[cut_node(cut)] for cuts in ways for cut in cuts], default=0)
+        self._level = max(self._level, level)
+        return (self._builder.add([(JOIN, cuts) for cuts in ways], level),)

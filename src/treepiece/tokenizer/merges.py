@@ -5,8 +5,10 @@ unit, and so on. Two rules make the result a function of the corpus alone:
 
 - A pair is known by the shape that it merges into. Of equally frequent ones the smallest shape goes first, then the one
   whose labels come first in the alphabet.
-- Where occurrences overlap (the chain A-A-A has two of `[A [A ] ]`), the first in pre-order is joined and the others are
-  no longer that pair. The count of a pair is the number of its occurrences before joining, overlapping ones included.
+- Where occurrences overlap (the chain A-A-A has two of `[A [A ] ]`), the first in pre-order is joined and the others
+  are no longer that pair. The count of a pair is the number of its occurrences before joining, overlapping or not.
+
+A unit has at most 64 nodes, so that a corpus of very deep or very wide trees costs time in proportion to its size.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from dataclasses import dataclass
 
 from treepiece.tokenizer.corpus import Corpus
 from treepiece.tokenizer.shape import CLOSE, Shape, splice
+
+_LARGEST_UNIT = 64
 
 
 @dataclass(frozen=True)
@@ -120,9 +124,9 @@ class _Pieces:
         return -self.count[pair], len(shape), shape, pair
 
     def take_changed(self) -> Iterator[int]:
-        """Yield the pairs whose count has changed since the last call and is not zero."""
+        """Yield the pairs that may be joined and whose count has changed since the last call."""
         changed, self._changed = self._changed, set()
-        return (pair for pair in changed if self.count[pair])
+        return (pair for pair in changed if self.count[pair] and len(self.shapes[pair]) <= 2 * _LARGEST_UNIT)
 
     def join_all(self, pair: int) -> None:
         """Join every occurrence of a pair, in pre-order."""

@@ -11,16 +11,19 @@ import numpy as np
 from treepiece.tokenizer.lattice import Floats, Lattice
 from treepiece.tokenizer.partition import Choice, Partition, read_partition
 
+Derivation = tuple[float, int, tuple[int, ...]]
+"""The negative score, the edge, and the rank of each tail's derivation."""
+
 
 def nbest_partitions(lattice: Lattice, root: int, weights: Floats, n: int) -> list[tuple[float, Partition]]:
     """Return up to `n` different partitions of one tree with their scores, the best first.
 
-    Each node keeps its `n` best derivations: an edge and, for each tail, which of the tail's derivations. Ties go to the
-    edge that comes first and then to the better-ranked tails, so that the first is always the best partition.
+    Each node keeps its `n` best derivations: an edge and, for each tail, which of the tail's derivations. Ties go to
+    the edge that comes first and then to the better-ranked tails, so that the first is always the best partition.
     """
     lists = lattice.lists
     edge_weight = np.append(weights, [-np.inf, 0.0])[lattice.unit].tolist()
-    ranked: list[list[tuple[float, int, tuple[int, ...]]]] = [[(0.0, 0, ())]]  # negative score, edge, ranks of its tails
+    ranked: list[list[Derivation]] = [[(0.0, 0, ())]]
     for node in range(1, lattice.n_nodes):
         found = []
         for edge in range(lists.first_edge[node], lists.last_edge[node]):
@@ -34,9 +37,7 @@ def nbest_partitions(lattice: Lattice, root: int, weights: Floats, n: int) -> li
         _, edge, ranks = ranked[node][rank]
         return edge, ranks
 
-    return [
-        (-item[0], read_partition(lattice, root, choose, rank=rank)) for rank, item in enumerate(ranked[root])
-    ]
+    return [(-item[0], read_partition(lattice, root, choose, rank=rank)) for rank, item in enumerate(ranked[root])]
 
 
 def _cheapest_sums(start: float, costs: Sequence[Sequence[float]], n: int) -> list[tuple[float, tuple[int, ...]]]:

@@ -20,7 +20,9 @@ Choose = Callable[[int, int], Choice]
 """Given a lattice node and a rank, returns the edge to take and the rank of each of its tails (none: all 0)."""
 
 
-def read_partition(lattice: Lattice, root: int, choose: Choose, *, rank: int = 0, level_order: bool = False) -> Partition:
+def read_partition(
+    lattice: Lattice, root: int, choose: Choose, *, rank: int = 0, level_order: bool = False
+) -> Partition:
     """Return the pieces of the partition that `choose` makes, in pre-order or level order of the units."""
     lists = lattice.lists
     pieces: Partition = []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from treepiece.errors import TokenizerFileError
-from treepiece.tokenizer.corpus import CONTINUATION
+from treepiece.tokenizer.folding import CONTINUATION
 from treepiece.tokenizer.shape import is_fragment
 from treepiece.tokenizer.training import TrainingReport
 from treepiece.tokenizer.vocabulary import Vocabulary
@@ -33,12 +33,9 @@ def save_vocabulary(folder: Path, vocabulary: Vocabulary, report: TrainingReport
     head = {"format": FORMAT, "version": VERSION, "sha256": _digest(body)}
     # json writes non-ASCII labels as escapes, so a lone surrogate survives; for eyes it is shown as a question mark.
     text = "".join(f"{unit.probability:.3e}\t{unit}\n" for unit in vocabulary)
-    folder.mkdir(parents=True, exist_ok=True)
     _replace(
-        {
-            folder / FILE_NAME: json.dumps({**head, **body}).encode(),
-            folder / TEXT_NAME: text.encode("utf-8", errors="replace"),
-        }
+        folder,
+        {FILE_NAME: json.dumps({**head, **body}).encode(), TEXT_NAME: text.encode("utf-8", errors="replace")},
     )
 
 
@@ -94,7 +91,7 @@ def _vocabulary(body: dict[str, Any], path: Path) -> Vocabulary:
             and _is_list_of(int, unit[1:])
             and is_fragment(unit[1:], len(labels))
         ):
-            raise TokenizerFileError(f"{path}: unit {place} must be a number and the tokens of a tree, got {unit!r:.60}")
+            raise TokenizerFileError(f"{path}: unit {place} must be a number and a tree's tokens, got {unit!r:.60}")
     shapes = tuple(tuple(unit[1:]) for unit in units)
     if not shapes or len(set(shapes)) < len(shapes):
         raise TokenizerFileError(f"{path}: 'units' must be a list of different units that is not empty")
@@ -116,25 +113,25 @@ def _is_list_of(kind: type, value: object) -> bool:
     return isinstance(value, list) and all(type(item) is kind for item in value)
 
 
-def _replace(files: dict[Path, bytes]) -> None:
+def _replace(folder: Path, files: dict[str, bytes]) -> None:
     """Write files so that each is either the old one or the new one, and none is new until all can be."""
     written: list[tuple[str, Path]] = []
     try:
-        for path, data in files.items():
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            written.append((name, path))
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+            written.append((draft, folder / name))
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        for name, path in written:
-            os.chmod(name, 0o644)
-            os.replace(name, path)
+        for draft, path in written:
+            os.chmod(draft, 0o644)  # mkstemp makes files that only their owner can read
+            os.replace(draft, path)
     except OSError as error:
-        place = next(iter(files)).parent
         raise TokenizerFileError(
-            f"{place}: cannot be written: {error.strerror}; what was there before is unchanged"
+            f"{folder}: cannot be written: {error.strerror}; what was there before is unchanged"
         ) from error
     finally:
-        for name, _ in written:
-            Path(name).unlink(missing_ok=True)
+        for draft, _ in written:
+            Path(draft).unlink(missing_ok=True)

@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from treepiece.tokenizer.config import Expansion, TokenizerConfig
-from treepiece.tokenizer.corpus import CONTINUATION, Corpus
+from treepiece.tokenizer.corpus import Corpus
 from treepiece.tokenizer.em import Fit, Problem, fit_units
 from treepiece.tokenizer.expansion import bare_patterns, best_patterns, continuation_patterns, sampled_patterns
+from treepiece.tokenizer.folding import CONTINUATION
 from treepiece.tokenizer.forest import Forest
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import BaseVocabulary, learn_merges
@@ -24,7 +25,7 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """What happened in training; `em_objectives` is the objective of each EM iteration on the units without placeholders."""
+    """What happened in training; `em_objectives` are those of each EM iteration on the units without placeholders."""
 
     n_labels: int
     n_merges: int
@@ -50,9 +51,10 @@ def train_vocabulary(
         log_p = _expand(corpus, problem, base, fit, config, rng)
     report_to("units", 1, 1)
     shapes = sorted(log_p, key=lambda shape: (-log_p[shape], len(shape), shape))
-    vocabulary = Vocabulary((*corpus.labels, CONTINUATION), tuple(shapes), tuple(log_p[shape] for shape in shapes))
+    labels = dict.fromkeys((*corpus.labels, CONTINUATION))
+    vocabulary = Vocabulary(tuple(labels), tuple(shapes), tuple(log_p[shape] for shape in shapes))
     n_merges = len(base.shapes) - base.n_labels
-    return vocabulary, TrainingReport(base.n_labels, n_merges, len(base.shapes), fit.objectives)
+    return vocabulary, TrainingReport(len(labels) - 1, n_merges, len(base.shapes), fit.objectives)
 
 
 def _report_iteration(report_to: OnProgress, total: int, done: int) -> None:
@@ -73,7 +75,7 @@ def _expand(
     patterns = best_patterns(problem, base, fit.log_p)
     frequent = {shape for shape, count in patterns.items() if count >= config.min_count}
     shapes = sorted(frequent | bare_patterns(corpus) | continuation_patterns(corpus))
-    counts = np.array([patterns[shape] for shape in shapes], float)
+    counts = np.array([max(patterns[shape], 1) for shape in shapes], float)  # to start from; EM counts for itself
     all_floored = np.ones(len(shapes), bool)
     refit = fit_units(_pose(corpus, Matcher(shapes, cut_anywhere=False)), counts, all_floored, config.em_config, rng)
     return dict(zip(shapes, refit.log_p.tolist(), strict=True))

@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from treepiece.errors import UnitError
-from treepiece.tokenizer.corpus import CONTINUATION
-from treepiece.tokenizer.forest import Widths
+from treepiece.tokenizer.folding import CONTINUATION, Widths
 from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.shape import CLOSE, HOLE, PLACEHOLDER, Shape, build_node, count_children, hole_parents
 from treepiece.trees.brackets import format_brackets, parse_brackets

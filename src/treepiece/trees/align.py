@@ -26,10 +26,8 @@ def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:
     place = 0
     for word in words:
         place = _skip_blanks(utterance, place)
-        if utterance.startswith(word, place):
-            end = place + len(word)
-        else:
-            end = _match_across_blanks(utterance, place, word)
+        is_there = utterance.startswith(word, place)
+        end = place + len(word) if is_there else _match_across_blanks(utterance, place, word)
         offsets.append(Span(place, end))
         place = end
     rest = _skip_blanks(utterance, place)

@@ -8,7 +8,8 @@ from treepiece.trees.node import Node
 from treepiece.trees.sketch import Box, Limits, sketch
 
 _COLOURS = (33, 208, 35, 170, 178, 44, 203, 105)  # of 256, told apart on light and dark grounds
-_PLAIN = str.maketrans({code: "\ufffd" for code in (*range(32), *range(127, 160))})
+_PLAIN = dict.fromkeys((*range(32), *range(127, 160), *range(0xD800, 0xE000)), "\ufffd")
+"""Control characters would move the cursor, and lone surrogates cannot be written at all."""
 
 
 def outline(

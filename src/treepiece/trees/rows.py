@@ -10,7 +10,7 @@ from treepiece.errors import TreeParseError
 from treepiece.trees.node import Kind, Node
 
 
-class Row(TypedDict, total=False):
+class NodeRow(TypedDict, total=False):
     """One node (`label`) or one word (`word`) of a tree; the root has no `parent`."""
 
     label: str
@@ -18,19 +18,19 @@ class Row(TypedDict, total=False):
     parent: int
 
 
-def tree_to_rows(tree: Node) -> list[Row]:
+def tree_to_rows(tree: Node) -> list[NodeRow]:
     """Return a tree as a list that `json.dumps` can write.
 
     >>> tree_to_rows(Node("IN:A", [Node("SL:B", ["w"])]))
     [{'label': 'IN:A'}, {'label': 'SL:B', 'parent': 0}, {'word': 'w', 'parent': 1}]
     """
-    rows: list[Row] = []
+    rows: list[NodeRow] = []
     path: list[int] = []
     for kind, text in tree.events():
         if kind is Kind.CLOSE:
             path.pop()
             continue
-        row: Row = {"label": text} if kind is Kind.OPEN else {"word": text}
+        row: NodeRow = {"label": text} if kind is Kind.OPEN else {"word": text}
         if path:
             row["parent"] = path[-1]
         if kind is Kind.OPEN:
@@ -71,7 +71,7 @@ def _row_text(row: object, place: int) -> tuple[str, bool]:
     raise TreeParseError(f"node {place}: expected {{'label' or 'word': text, 'parent': number}}, got {row!r:.80}")
 
 
-def _parent(row: Row, place: int, labels: Sequence[str | None]) -> int:
+def _parent(row: NodeRow, place: int, labels: Sequence[str | None]) -> int:
     parent = row.get("parent")
     if not isinstance(parent, int) or isinstance(parent, bool) or not 0 <= parent < place:
         raise TreeParseError(f"node {place}: 'parent' must be the place of an earlier node, got {parent!r}")

@@ -1,0 +1,60 @@
+"""Where the command line writes: answers to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+stderr = Console(stderr=True)
+
+
+def say(text: str) -> None:
+    """Write a line to standard output; what cannot be encoded, such as a lone surrogate, is replaced."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding) + "\n")
+
+
+def say_json(value: object) -> None:
+    """Write one JSON value on one line."""
+    say(json.dumps(value))
+
+
+def note(text: str) -> None:
+    """Write a remark to standard error."""
+    stderr.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def wants_colour() -> bool:
+    """Return whether standard output is a terminal that shows colours."""
+    return Console().is_terminal and Console().color_system is not None
+
+
+def say_table(title: str, rows: Sequence[tuple[str, object]]) -> None:
+    """Write names and values as a table."""
+    table = Table(title=title, box=box.SIMPLE, show_header=False, title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right")
+    for name, value in rows:
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    Console().print(table)
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Give a progress bar on standard error; nothing is drawn where that is not a terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
+        yield bars

@@ -1,0 +1,190 @@
+"""`treepiece tokenizer`: train a tree tokenizer and use it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treepiece.cli.console import note, progress, say, say_json, say_table, wants_colour
+from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
+from treepiece.errors import OptionError, TreeParseError, UnitError
+from treepiece.tokenizer.assembly import Order
+from treepiece.tokenizer.config import Expansion, TokenizerConfig
+from treepiece.tokenizer.em import EmMethod
+from treepiece.tokenizer.evaluation import evaluate_tokenizer
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.trees.brackets import format_brackets
+from treepiece.trees.node import Node
+from treepiece.trees.outline import outline
+from treepiece.trees.rows import tree_to_rows
+
+app = typer.Typer(help="Train a tree tokenizer and use it.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Option("--tokenizer", metavar="DIR", help="The folder that `tokenizer train` wrote.")]
+UnitOrder = Annotated[Order, typer.Option(help="The order in which units are written.")]
+
+_DEFAULT = TokenizerConfig()
+
+
+@app.command()
+def train(
+    data: Data,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")],
+    split: Split = "train",
+    merges: Annotated[int, typer.Option(help="How many units to merge.")] = _DEFAULT.merges,
+    em: Annotated[EmMethod, typer.Option(help="E-step: best partition, samples, or exact.")] = _DEFAULT.em,
+    em_iterations: Annotated[int, typer.Option(help="EM stops after so many iterations.")] = _DEFAULT.em_iterations,
+    em_epsilon: Annotated[float, typer.Option(help="EM stops at a smaller gain.")] = _DEFAULT.em_epsilon,
+    expansion: Annotated[Expansion, typer.Option(help="Which placeholder patterns to add.")] = _DEFAULT.expansion,
+    samples: Annotated[
+        int, typer.Option(help="Samples a tree, for sampled EM and paper expansion.")
+    ] = _DEFAULT.samples,
+    theta: Annotated[float, typer.Option(help="Sharpness of the paper expansion's samples.")] = _DEFAULT.theta,
+    min_count: Annotated[int, typer.Option(help="Least count of a pattern, default expansion.")] = _DEFAULT.min_count,
+    seed: Annotated[int, typer.Option(help="Same data, same seed, same tokenizer.")] = _DEFAULT.seed,
+    strict: Strict = False,
+    as_json: Json = False,
+) -> None:
+    """Train a tokenizer on the trees of DATA.
+
+    Examples:
+
+    - `treepiece tokenizer train topv2 --output tokenizer`
+    - `treepiece data toy | treepiece tokenizer train - --output tokenizer --merges 100`
+    """
+    config = TokenizerConfig(merges, em, em_iterations, em_epsilon, expansion, samples, theta, min_count, seed)
+    rows = load_rows(data, split=split, strict=strict)
+    with progress() as bars:
+        tasks = {stage: bars.add_task(stage, total=None, unit="") for stage in ("merges", "EM", "units")}
+        tokenizer = TreePieceTokenizer.train(
+            (row.skeleton for row in rows),
+            config,
+            lambda stage, done, total: bars.update(tasks[stage], completed=done, total=total),
+        )
+    tokenizer.save(output)
+    report = tokenizer.report
+    assert report is not None  # it was trained just now
+    if report.n_merges < merges:
+        note(f"stopped after {report.n_merges} of {merges} merges: no pair of units is left to merge")
+    summary = {
+        "trees": len(rows),
+        "labels": report.n_labels,
+        "merges": report.n_merges,
+        "base_units": report.base_units,
+        "em_iterations": len(report.em_objectives),
+        "em_objective": report.em_objectives[-1],
+        "units": len(tokenizer.units),
+    }
+    if as_json:
+        say_json(summary)
+    else:
+        say_table(f"Tokenizer in {output}", list(summary.items()))
+
+
+@app.command()
+def encode(
+    tokenizer: Folder, data: Data = "-", split: Split = "train", order: UnitOrder = Order.PRE, as_json: Json = False
+) -> None:
+    """Cut trees into units.
+
+    Draws each tree with the number of its unit beside each node, and the ids of the units. With --json one object a
+    tree: `ids`, `units`; both are null for a tree with a label that the tokenizer does not know.
+
+    Example: `echo "[IN:A [SL:B ] ]" | treepiece tokenizer encode --tokenizer tokenizer`
+    """
+    loaded = TreePieceTokenizer.load(tokenizer)
+    trees = [row.skeleton for row in load_rows(data, split=split)]
+    for tree, unit_ids in zip(trees, loaded.encode_batch(trees, order=order, missing_ok=True), strict=True):
+        if as_json:
+            units = None if unit_ids is None else [str(loaded.units[unit_id]) for unit_id in unit_ids]
+            say_json({"ids": unit_ids, "units": units})
+        elif unit_ids is None:
+            say(f"{outline(tree)}\ncannot be encoded: it has a label or a pattern that the tokenizer does not know\n")
+        else:
+            say(outline(tree, loaded.places(unit_ids, order=order), colour=wants_colour()))
+            say(f"ids: {' '.join(map(str, unit_ids))}\n")
+
+
+@app.command()
+def decode(
+    tokenizer: Folder,
+    ids: Annotated[list[int] | None, typer.Argument(help="The ids; without any, one tree a line is read.")] = None,
+    order: UnitOrder = Order.PRE,
+    as_json: Json = False,
+) -> None:
+    """Put units together to a tree.
+
+    With --json one object a tree: `text` (null for labels that bracket text cannot hold) and `tree`, a list of nodes.
+
+    Example: `treepiece tokenizer decode --tokenizer tokenizer 3 7`
+    """
+    loaded = TreePieceTokenizer.load(tokenizer)
+    for unit_ids in [ids] if ids else _read_ids(sys.stdin):
+        tree = loaded.decode(unit_ids, order=order)
+        if as_json:
+            say_json({"text": _text_or_none(tree), "tree": tree_to_rows(tree)})
+        else:
+            say(outline(tree, loaded.places(unit_ids, order=order), colour=wants_colour()) + "\n")
+
+
+@app.command()
+def show(
+    tokenizer: Folder,
+    top: Annotated[int, typer.Option(help="How many units.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Draw the units, the most probable first.
+
+    Example: `treepiece tokenizer show --tokenizer tokenizer --top 5`
+    """
+    if top < 1:
+        raise OptionError(f"--top must be 1 or more, got {top}")
+    loaded = TreePieceTokenizer.load(tokenizer)
+    for unit_id in range(min(top, len(loaded.units))):
+        unit = loaded.units[unit_id]
+        if as_json:
+            say_json(
+                {
+                    "id": unit.id,
+                    "unit": str(unit),
+                    "probability": unit.probability,
+                    "placeholders": unit.placeholders,
+                }
+            )
+        else:
+            say(f"unit {unit.id}, probability {unit.probability:.5f}\n{outline(unit.tree)}\n")
+
+
+@app.command()
+def evaluate(
+    data: Data, tokenizer: Folder, split: Split = "eval", strict: Strict = False, as_json: Json = False
+) -> None:
+    """Count the units that the trees of DATA need, the trees that cannot be encoded, and failed round trips.
+
+    Example: `treepiece tokenizer evaluate --tokenizer tokenizer topv2 --split eval`
+    """
+    loaded = TreePieceTokenizer.load(tokenizer)
+    result = evaluate_tokenizer(loaded, [row.skeleton for row in load_rows(data, split=split, strict=strict)])
+    if as_json:
+        say_json(result.to_json())
+    else:
+        say_table(f"Tokenizer {tokenizer} on {data}", list(result.to_json().items()))
+
+
+def _read_ids(lines: Iterable[str]) -> Iterator[list[int]]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield [int(word) for word in line.replace(",", " ").split()]
+        except ValueError:
+            raise UnitError(f"line {number}: expected unit ids separated by blanks, got {line.strip()!r:.60}") from None
+
+
+def _text_or_none(tree: Node) -> str | None:
+    try:
+        return format_brackets(tree, any_label=True)
+    except TreeParseError:
+        return None

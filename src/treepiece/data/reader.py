@@ -1,0 +1,75 @@
+"""Reads rows from a TOPv2 folder, a file, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from treepiece.data.formats import ParseLine, choose_format
+from treepiece.data.rows import BadRow, ReadReport, Row
+from treepiece.errors import DataError, TreepieceError
+
+DEFAULT_SPLIT = "train"
+
+
+def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadReport | None = None) -> Iterator[Row]:
+    """Yield the rows of a folder (its files of one split), a file, or `-` for standard input.
+
+    A row that cannot be read is counted in `report` with its file, line and reason; without a report it raises.
+    """
+    report = report or ReadReport(strict=True)
+    if str(source) == "-":
+        yield from _read_lines("standard input", sys.stdin.buffer, report)
+        return
+    for path in find_files(source, split):
+        try:
+            with path.open("rb") as file:
+                yield from _read_lines(str(path), file, report)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def find_files(source: str | Path, split: str = DEFAULT_SPLIT) -> Sequence[Path]:
+    """Return the file, or the files of a folder that belong to a split: `DOMAIN_SPLIT.tsv`, as in TOPv2."""
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder")
+    files = sorted(path.glob(f"*_{split}.tsv"))
+    if not files:
+        splits = sorted({file.stem.partition("_")[2] for file in path.glob("*_*.tsv")})
+        there = f"its splits are {', '.join(splits)}" if splits else "it has no such files at all"
+        raise DataError(f"{path}: no files named DOMAIN_{split}.tsv; {there}")
+    return files
+
+
+def _read_lines(name: str, lines: BinaryIO | Iterable[bytes], report: ReadReport) -> Iterator[Row]:
+    parse: ParseLine | None = None
+    for number, raw in enumerate(lines, start=1):
+        if report.on_bytes:
+            report.on_bytes(len(raw))
+        try:
+            text = _decode(raw, is_first=number == 1)
+            if not text.strip():
+                continue
+            if parse is None:
+                parse, is_header = choose_format(text)
+                if is_header:
+                    continue
+            row = parse(text)
+        except TreepieceError as error:
+            report.refuse(BadRow(name, number, str(error)))
+        else:
+            report.count(row)
+            yield row
+
+
+def _decode(raw: bytes, *, is_first: bool) -> str:
+    try:
+        text = raw.decode("utf-8-sig" if is_first else "utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start + 1} is not UTF-8: save the file as UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
