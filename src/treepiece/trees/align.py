@@ -25,32 +25,32 @@ def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:
     offsets = []
     place = 0
     for word in words:
-        place = _skip_blanks(utterance, place)
+        place = _skip_blanks(utterance, place, until=word[:1])
         is_there = utterance.startswith(word, place)
         end = place + len(word) if is_there else _match_across_blanks(utterance, place, word)
         offsets.append(Span(place, end))
         place = end
-    rest = _skip_blanks(utterance, place)
-    if rest < len(utterance):
+    rest = utterance[place:].lstrip()
+    if rest:
         raise FrameError(
-            f"character {rest + 1} of the utterance: {utterance[rest : rest + 20]!r} is not in the parse: "
+            f"character {len(utterance) - len(rest) + 1} of the utterance: {rest[:20]!r} is not in the parse: "
             "the parse must hold every word of the utterance"
         )
     return tuple(offsets)
 
 
-def _skip_blanks(text: str, place: int) -> int:
-    while place < len(text) and text[place].isspace():
+def _skip_blanks(text: str, place: int, until: str) -> int:
+    """Return the first place that is not blank; blanks that a word itself begins with are not skipped."""
+    while place < len(text) and text[place].isspace() and not text.startswith(until, place):
         place += 1
     return place
 
 
 def _match_across_blanks(utterance: str, place: int, word: str) -> int:
     for char in word:
-        if not char.isspace():
-            place = _skip_blanks(utterance, place)
+        place = _skip_blanks(utterance, place, until=char)
         if not utterance.startswith(char, place):
-            found = utterance[place : place + max(len(word), 1)] or "the end"
+            found = utterance[place : place + len(word)] or "its end"
             raise FrameError(
                 f"character {place + 1} of the utterance: the parse has {word!r} where the utterance has {found!r}: "
                 "they must be equal but for blanks"

@@ -1,0 +1,50 @@
+"""The architecture: a folder imports only what stands above it, and `import treepiece` is light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "treepiece"
+LAYERS = ["errors", "trees", "tokenizer", "decoding", "data", "models", "training", "runtime", "serve", "cli"]
+OUTSIDE = {"errors": set(), "trees": set(), "tokenizer": {"numpy"}, "data": set(), "cli": {"typer", "rich"}}
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            assert node.module
+            if node.module == "treepiece":
+                yield from (f"treepiece.{name.name}" for name in node.names)
+            else:
+                yield node.module
+
+
+FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem == "errors"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_upwards_only(path):
+    layer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for module in imports(path):
+        top, _, rest = module.partition(".")
+        if top == "treepiece":
+            assert LAYERS.index(rest.partition(".")[0]) <= LAYERS.index(layer), module
+        else:
+            assert top in sys.stdlib_module_names or top in OUTSIDE[layer], module
+
+
+def test_import_loads_nothing_heavy():
+    code = "import sys, treepiece; print(*{m.partition('.')[0] for m in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "transformers", "lightning", "onnxruntime", "fastapi", "rich", "typer"} & set(loaded)
+
+
+def test_files_are_small():
+    long = {str(path): n for path in SOURCE.rglob("*.py") if (n := len(path.read_text("utf-8").splitlines())) > 300}
+    assert not long
