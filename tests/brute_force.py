@@ -78,7 +78,7 @@ def paper_viterbi(tree: Node, labels: dict[str, int], log_p: dict[Shape, float])
 
     The paper visits the rooted subtrees of one depth in any order; the recursion needs the smaller ones first.
     """
-    every = [()] + list(edges(tree))
+    every = [(), *edges(tree)]
     nodes = {path: _at(tree, path) for path in every}
     rooted = [
         frozenset(chosen)

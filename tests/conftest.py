@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples on every run, so that a failure in CI is a failure here; `HYPOTHESIS_PROFILE=explore` looks for new ones.
+# The same examples on every run, so that a failure in CI is a failure here; HYPOTHESIS_PROFILE=explore finds new ones.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -102,7 +102,7 @@ def test_a_complete_download_that_was_not_unpacked(server, tmp_path):
 
 
 def test_a_wrong_checksum_is_deleted(server, tmp_path):
-    with pytest.raises(DataError, match="has sha256 .*, expected 0000; it was deleted"):
+    with pytest.raises(DataError, match=r"has sha256 .*, expected 0000; it was deleted"):
         server.fetch(tmp_path, sha256="0000")
     assert not list(tmp_path.iterdir())
 
@@ -117,7 +117,7 @@ def test_paths_that_lead_out_are_refused(server, tmp_path, name):
 
 def test_links_are_refused(server, tmp_path):
     server.body = make_zip({}, link="link.tsv")
-    with pytest.raises(DataError, match="holds a link, 'link.tsv'"):
+    with pytest.raises(DataError, match=r"holds a link, 'link\.tsv'"):
         server.fetch(tmp_path)
 
 

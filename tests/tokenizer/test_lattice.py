@@ -63,7 +63,7 @@ def base_cases(draw):
 def placeholder_cases(draw):
     tree = draw(trees(7))
     found = {shape for _ in range(3) for shape in draw(st.sampled_from(_all_patterns(tree)))}
-    found |= {shape for shape in draw(st.sampled_from(_all_patterns(draw(trees(5)))))}
+    found |= set(draw(st.sampled_from(_all_patterns(draw(trees(5))))))
     return Case(tree, tuple(sorted(found)), draw(st.integers(0, 99)), cut_anywhere=False)
 
 
@@ -175,7 +175,7 @@ def test_local_theta_sharpens_each_step(case, theta):
         rest = {}
         for score, pieces in scored:
             weight[pieces[0]] += math.exp(score)
-            rest[pieces[0]] = [sub for sub in _cut_off(tree, pieces[0])]
+            rest[pieces[0]] = list(_cut_off(tree, pieces[0]))
         total = sum(w**theta for w in weight.values())
         for unit, w in weight.items():
             tails = [([], 1.0)]

@@ -162,7 +162,7 @@ def test_places_name_the_unit_of_each_node(corpus, config, tree, order):
 
 
 def test_the_example_of_the_paper():
-    """The skeleton of Figure 1, "Remind me to send Susan an email about the meeting tonight", cut at its inner intent."""
+    """Figure 1: "Remind me to send Susan an email about the meeting tonight", cut at its inner intent."""
     frame = Frame.from_brackets(
         "[IN:CREATE_REMINDER Remind [SL:PERSON_REMINDED me ] to [SL:TODO [IN:SEND_MESSAGE send "
         "[SL:RECIPIENT Susan ] an [SL:TYPE_CONTENT email ] about [SL:TOPIC the meeting ] ] ] [SL:DATE_TIME tonight ] ]"

@@ -6,6 +6,7 @@ has 389,000 nodes but 8,158 distinct subtrees), so everything is done once for e
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 from treepiece.errors import UnknownLabelError
@@ -27,37 +28,41 @@ class Forest:
         self.labels: list[int] = []
         self.children: list[tuple[int, ...]] = []
         self._label_ids = label_ids
-        self._widths = widths
+        self._most = widths.most if widths else [sys.maxsize] * len(label_ids)
+        self._continuation = widths.continuation if widths else -1
         self._numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._seen: dict[int, int] = {}  # id of a node object -> its number
         self._kept: list[Node] = []  # so that no id in `_seen` is given to another object
 
     def add(self, tree: Node) -> int:
         """Return the number of a skeleton, storing those of its subtrees that are new."""
-        seen, widths = self._seen, self._widths
-        if id(tree) in seen:
-            return seen[id(tree)]
+        seen = self._seen
+        number = seen.get(id(tree))
+        if number is not None:
+            return number
+        self._kept.append(tree)
         new = [tree]
         for node in new:
             new += [child for child in node.children if id(child) not in seen]  # type: ignore[misc]  # no words here
-        self._kept.append(tree)
         for node in reversed(new):  # every child is numbered before its parent
             label = self._label_ids.get(node.label)
             if label is None:
                 raise UnknownLabelError(node.label)
             children = tuple([seen[id(child)] for child in node.children])
-            if widths and len(children) > widths.most[label]:
-                most = (widths.most[label], widths.most[widths.continuation])
-                seen[id(node)] = fold_node(self._number, label, widths.continuation, children, most)
+            if len(children) > self._most[label]:
+                number = self._fold(label, children)
             else:
-                seen[id(node)] = self._number(label, children)
+                number = self._number(label, children)
+            seen[id(node)] = number
         return seen[id(tree)]
 
     def _number(self, label: int, children: tuple[int, ...]) -> int:
-        key = (label, children)
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.labels)
+        number = self._numbers.setdefault((label, children), len(self.labels))
+        if number == len(self.labels):
             self.labels.append(label)
             self.children.append(children)
         return number
+
+    def _fold(self, label: int, children: tuple[int, ...]) -> int:
+        most = (self._most[label], self._most[self._continuation])
+        return fold_node(self._number, label, self._continuation, children, most)

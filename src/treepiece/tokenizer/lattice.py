@@ -14,7 +14,7 @@ nodes are not subtrees but places where several ways to lay one unit on a subtre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,24 +52,31 @@ def cut_node(cut: int) -> int:
 
 
 class LatticeBuilder:
-    """Collects nodes and edges; every tail must exist before the edge that has it."""
+    """Collects nodes, each after its edges; every tail must exist before the edge that has it."""
 
     def __init__(self) -> None:
-        self.units: list[int] = [JOIN]
-        self.cuts: list[int] = [NOTHING]
-        self.n_cuts: list[int] = [1]
-        self.n_edges: list[int] = [1]
-        self.level: list[int] = [0]
+        self.units: list[int] = []
+        self.cuts: list[int] = []
+        self.n_cuts: list[int] = []
+        self.n_edges: list[int] = []
+        self.level: list[int] = []
+        self._n_before = 0
+        self.add_edge(JOIN, ())
+        self.end_node(level=0)  # NOTHING
 
-    def add(self, edges: Iterable[tuple[int, Cuts]], level: int) -> int:
-        """Return a new node with these edges; `level` is above that of all its tails."""
-        before = len(self.units)
-        for unit, cuts in edges:
-            self.units.append(unit)
-            self.cuts.append(NOTHING)
-            self.cuts.extend(cuts)
-            self.n_cuts.append(len(cuts) + 1)
-        self.n_edges.append(len(self.units) - before)
+    def add_edge(self, unit: int, cuts: Cuts) -> None:
+        """Give the next node an edge."""
+        self.units.append(unit)
+        self.cuts.append(NOTHING)
+        self.cuts += cuts
+        self.n_cuts.append(len(cuts) + 1)
+
+    def end_node(self, level: int) -> int:
+        """Return a new node with the edges added since the last; `level` is above that of all their tails."""
+        if len(self.units) == self._n_before:
+            self.add_edge(IMPOSSIBLE, ())
+        self.n_edges.append(len(self.units) - self._n_before)
+        self._n_before = len(self.units)
         self.level.append(level)
         return len(self.level) - 1
 
@@ -83,17 +90,21 @@ class Scores:
 
 
 class Lattice:
-    """A finished lattice: flat arrays, edges in order of level, so that numpy takes a level at a time."""
+    """A finished lattice: flat arrays, edges in order of level, so that numpy takes a level at a time.
+
+    The edges of a node are in order of their units, which settles ties: the unit with the lowest id wins.
+    """
 
     def __init__(self, builder: LatticeBuilder) -> None:
         level = np.array(builder.level)
         n_edges = np.array(builder.n_edges)
         n_cuts = np.array(builder.n_cuts)
         owner = np.repeat(np.arange(len(level)), n_edges)
-        order = np.argsort(level[owner], kind="stable")
+        units = np.array(builder.units)
+        order = np.lexsort((units, owner, level[owner]))
         self.n_nodes = len(level)
         self.owner: Ints = owner[order]
-        self.unit: Ints = np.array(builder.units)[order]
+        self.unit: Ints = units[order]
         self.tail_start: Ints = np.concatenate([[0], np.cumsum(n_cuts[order])])
         cuts = np.array(builder.cuts)[_gather(np.cumsum(n_cuts) - n_cuts, n_cuts, order)]
         self.tail: Ints = cuts & _NODE_MASK

@@ -15,31 +15,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from treepiece.tokenizer.forest import Forest
-from treepiece.tokenizer.lattice import IMPOSSIBLE, JOIN, Cuts, Lattice, LatticeBuilder, cut_node, pack_cut
+from treepiece.tokenizer.lattice import JOIN, Cuts, Lattice, LatticeBuilder, cut_node, pack_cut
 from treepiece.tokenizer.shape import CLOSE, HOLE, Shape, count_children
 
 _LONGEST = 16
 """How many cuts a way may list before they go into a lattice node of their own: keeps wide nodes linear."""
-_NO_UNIT: list[tuple[int, Cuts]] = [(IMPOSSIBLE, ())]
+ANY = -1
+"""In place of a number of children, where a unit may be cut anywhere and so takes any number."""
 
 
 class Matcher:
     """The trie of a vocabulary."""
 
     def __init__(self, shapes: Iterable[Shape], *, cut_anywhere: bool) -> None:
-        self._cut_anywhere = cut_anywhere
+        self.cut_anywhere = cut_anywhere
         self._length: list[int] = []  # state -> how many tokens lead to it
-        self.start: dict[tuple[int, int], int] = {}  # label, number of children -> state with no child read
+        self.start: dict[tuple[int, int], int] = {}  # label, number of children or ANY -> first state
         self.step: list[dict[int, int]] = []  # state -> fragment or HOLE -> state
         self.shift: list[int] = []  # state -> its length as a slot to add to a cut
         self.fragment: list[int] = []  # state -> the fragment that ends here, or -1
         self.unit: list[int] = []  # fragment -> its unit, or -1
         for unit, shape in enumerate(shapes):
             self.unit[self._add(shape)] = unit
-
-    def start_key(self, label: int, n_children: int) -> tuple[int, int]:
-        """Return where to start: a unit that may cut anywhere takes any number of children, others an exact one."""
-        return (label, -1) if self._cut_anywhere else (label, n_children)
 
     def match(self, forest: Forest) -> tuple[Lattice, list[int]]:
         """Return the lattice of a forest, and the lattice node of each subtree."""
@@ -51,7 +48,7 @@ class Matcher:
         n_children = count_children(shape)
         for place, token in enumerate(shape):
             if token >= 0:
-                key = self.start_key(token, n_children[place])
+                key = (token, ANY if self.cut_anywhere else n_children[place])
                 if key not in self.start:
                     self.start[key] = self._new_state(1)
                 path.append((self.start[key], place))
@@ -81,10 +78,10 @@ class Matcher:
 
     def _new_state(self, length: int) -> int:
         state = len(self.step)
-        self.step.append({HOLE: state} if self._cut_anywhere else {})
+        self.step.append({HOLE: state} if self.cut_anywhere else {})
         self._length.append(length)
         # Where the holes of a unit lie is written in its shape, unless it has none and was cut anywhere.
-        self.shift.append(pack_cut(length, 0) if self._cut_anywhere else 0)
+        self.shift.append(pack_cut(length, 0) if self.cut_anywhere else 0)
         self.fragment.append(-1)
         return state
 
@@ -95,7 +92,7 @@ class _Match:
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self._builder = LatticeBuilder()
-        self._level = 0
+        self._top = 0  # the highest level among the nodes below the subtree that is being matched
 
     def run(self, forest: Forest) -> tuple[Lattice, list[int]]:
         """Return the lattice and the node of each subtree."""
@@ -103,29 +100,35 @@ class _Match:
         nodes: list[int] = []
         options: list[dict[int, Cuts]] = []  # for each subtree: what may be read there, fragment or HOLE -> cuts
         for label, children in zip(forest.labels, forest.children, strict=True):
-            self._level = max([builder.level[nodes[child]] for child in children]) if children else 0
-            start = matcher.start.get(matcher.start_key(label, len(children)))
+            self._top = 0
+            start = matcher.start.get((label, ANY if matcher.cut_anywhere else len(children)))
             ways: dict[int, Cuts] = {} if start is None else {start: ()}
             for child in children:
-                ways = self._read_child(ways, options[child])
-            here = {matcher.fragment[state]: cuts for state, cuts in ways.items()}
-            here.pop(-1, None)
-            edges = sorted([(matcher.unit[f], cuts) for f, cuts in here.items() if matcher.unit[f] >= 0])
-            node = builder.add(edges or _NO_UNIT, self._level + 1)
+                ways = self._read_child(ways, nodes[child], options[child])
+            found: dict[int, Cuts] = {}
+            for state, cuts in ways.items():
+                fragment = matcher.fragment[state]
+                if fragment >= 0:
+                    found[fragment] = cuts
+                    if matcher.unit[fragment] >= 0:
+                        builder.add_edge(matcher.unit[fragment], cuts)
+            node = builder.end_node(self._top + 1)
             nodes.append(node)
-            here[HOLE] = (node,)
-            options.append(here)
+            found[HOLE] = (node,)
+            options.append(found)
         return Lattice(builder), nodes
 
-    def _read_child(self, ways: dict[int, Cuts], options: dict[int, Cuts]) -> dict[int, Cuts]:
+    def _read_child(self, ways: dict[int, Cuts], child: int, options: dict[int, Cuts]) -> dict[int, Cuts]:
         steps, shifts = self._matcher.step, self._matcher.shift
+        if self._builder.level[child] > self._top:
+            self._top = self._builder.level[child]
         after: dict[int, Cuts] = {}
         for state, cuts in ways.items():
             step, shift = steps[state], shifts[state]
             for symbol, inner in options.items():
-                target = step.get(symbol)
-                if target is None:
+                if symbol not in step:
                     continue
+                target = step[symbol]
                 if shift:
                     after[target] = self._meet(after.get(target), cuts + tuple([cut + shift for cut in inner]))
                 else:
@@ -139,7 +142,8 @@ class _Match:
         return way if other is None else self._join(other, way)
 
     def _join(self, *ways: Cuts) -> Cuts:
-        levels = self._builder.level
-        level = 1 + max([levels[cut_node(cut)] for cuts in ways for cut in cuts], default=0)
-        self._level = max(self._level, level)
-        return (self._builder.add([(JOIN, cuts) for cuts in ways], level),)
+        level = 1 + max([self._builder.level[cut_node(cut)] for cuts in ways for cut in cuts], default=0)
+        self._top = max(self._top, level)
+        for cuts in ways:
+            self._builder.add_edge(JOIN, cuts)
+        return (self._builder.end_node(level),)

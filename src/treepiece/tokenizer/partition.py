@@ -77,30 +77,3 @@ def choose_random(lattice: Lattice, shares: Floats, rng: np.random.Generator) ->
         return bisect_right(total, target, lo + 1, hi) - 1, ()
 
     return choose
-
-
-def best_partitions(
-    lattice: Lattice, roots: Sequence[int], weights: Floats, *, level_order: bool = False
-) -> list[tuple[int, ...] | None]:
-    """Return the units of each root's best partition, None where there is no partition; units with placeholders only.
-
-    The same as `read_partition` with `choose_best`, without the slots and joins that such units do not have.
-    """
-    scores = lattice.evaluate(weights, np.maximum)
-    best = lattice.best_edges(scores).tolist()
-    impossible = np.isneginf(scores.node).tolist()
-    unit, tail, start = lattice.lists.unit, lattice.lists.tail, lattice.lists.tail_start
-    result: list[tuple[int, ...] | None] = []
-    for root in roots:
-        edges = [best[root]]
-        if level_order:
-            for edge in edges:
-                edges += [best[node] for node in tail[start[edge] + 1 : start[edge + 1]]]
-        else:
-            open_nodes = tail[start[edges[0]] + 1 : start[edges[0] + 1]][::-1]
-            while open_nodes:
-                edge = best[open_nodes.pop()]
-                edges.append(edge)
-                open_nodes += tail[start[edge] + 1 : start[edge + 1]][::-1]
-        result.append(None if impossible[root] else tuple([unit[edge] for edge in edges]))
-    return result

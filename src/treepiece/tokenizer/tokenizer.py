@@ -18,9 +18,10 @@ from treepiece.tokenizer.lattice import Lattice
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.nbest import nbest_partitions
 from treepiece.tokenizer.nests import write_nests
-from treepiece.tokenizer.partition import best_partitions, choose_random, read_partition
+from treepiece.tokenizer.partition import choose_random, read_partition
 from treepiece.tokenizer.storage import load_vocabulary, save_vocabulary
 from treepiece.tokenizer.training import OnProgress, TrainingReport, train_vocabulary
+from treepiece.tokenizer.viterbi import BestPartitions
 from treepiece.tokenizer.vocabulary import Vocabulary
 from treepiece.trees.node import Node
 
@@ -94,12 +95,12 @@ class TreePieceTokenizer:
             except UnknownLabelError:
                 if not missing_ok:
                     raise
-        lattice, nodes = self._matcher.match(forest)
-        roots = [nodes[number] for number in numbers.values()]
-        found = best_partitions(lattice, roots, self.units.weights, level_order=Order(order) is Order.LEVEL)
-        if not missing_ok and None in found:
-            raise _no_partition(list(numbers)[found.index(None)])
-        encodings.update(zip(numbers, found, strict=True))
+        best = BestPartitions(self._matcher, forest, self.units.log_p)
+        level_order = Order(order) is Order.LEVEL
+        for tree, number in numbers.items():
+            unit_ids = encodings[tree] = best.units(number, level_order=level_order)
+            if unit_ids is None and not missing_ok:
+                raise _no_partition(tree)
         return [encodings[tree] for tree in trees]
 
     def decode(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> Node:
