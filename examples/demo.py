@@ -5,7 +5,6 @@ from itertools import islice
 
 from treepiece import TokenizerConfig, TreePieceTokenizer
 from treepiece.data.toy import toy_frames
-from treepiece.trees.outline import outline
 
 frames = list(toy_frames(5000, seed=0))
 tokenizer = TreePieceTokenizer.train((frame.skeleton for frame in frames), TokenizerConfig(merges=150))
@@ -14,7 +13,7 @@ units_per_tree = sum(map(len, unit_ids)) / len(frames)
 nodes_per_tree = sum(frame.skeleton.n_nodes for frame in frames) / len(frames)
 print(f"{len(frames):,} toy utterances: {nodes_per_tree:.2f} nodes a tree, {units_per_tree:.2f} units a tree")
 print(f"{len(tokenizer.units)} units learned; the number beside a node tells which unit wrote it\n")
-deep = (pair for pair in zip(frames, unit_ids, strict=True) if pair[0].skeleton.depth >= 4)
-for frame, ids in islice(deep, 3):
+several = (frame for frame, ids in zip(frames, unit_ids, strict=True) if len(ids) > 1)
+for frame in islice(several, 3):
     print(frame.utterance)
-    print(outline(frame.tree, tokenizer.places(ids), colour=sys.stdout.isatty()), end="\n\n")
+    print(tokenizer.draw(frame.tree, colour=sys.stdout.isatty()), end="\n\n")

@@ -41,17 +41,17 @@ class Corpus:
         for tree in counter:
             check_skeleton(tree)
             labels.update(node.label for node in tree.nodes())
+        if CONTINUATION in labels:
+            raise TreeParseError(f"the label {CONTINUATION!r} is reserved: rename it")
         folded = tuple(fold(tree) for tree in counter)
         is_folded = any(tree is not before for tree, before in zip(folded, counter, strict=True))
         return cls(folded, tuple(counter.values()), (*sorted(labels), *[CONTINUATION] * is_folded))
 
 
 def check_skeleton(tree: Node) -> None:
-    """Raise if a tree holds words or the reserved label."""
+    """Raise if a tree holds words."""
     if not tree.is_skeleton:
         word = next(child for node in tree.nodes() for child in node.children if isinstance(child, str))
         raise TreeParseError(
             f"a tree to tokenize has labels only, found the word {word!r}: use Frame.from_tree(tree).skeleton"
         )
-    if any(node.label == CONTINUATION for node in tree.nodes()):
-        raise TreeParseError(f"the label {CONTINUATION!r} is reserved: rename it")

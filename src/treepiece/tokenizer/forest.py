@@ -36,33 +36,36 @@ class Forest:
 
     def add(self, tree: Node) -> int:
         """Return the number of a skeleton, storing those of its subtrees that are new."""
-        seen = self._seen
-        number = seen.get(id(tree))
-        if number is not None:
-            return number
-        self._kept.append(tree)
-        new = [tree]
-        for node in new:
-            new += [child for child in node.children if id(child) not in seen]  # type: ignore[misc]  # no words here
-        for node in reversed(new):  # every child is numbered before its parent
-            label = self._label_ids.get(node.label)
-            if label is None:
-                raise UnknownLabelError(node.label)
-            children = tuple([seen[id(child)] for child in node.children])
-            if len(children) > self._most[label]:
-                number = self._fold(label, children)
-            else:
-                number = self._number(label, children)
-            seen[id(node)] = number
-        return seen[id(tree)]
+        return self._store(*self.add_below(tree))
 
-    def _number(self, label: int, children: tuple[int, ...]) -> int:
+    def add_below(self, tree: Node) -> tuple[int, tuple[int, ...]]:
+        """Return the label and the children of a skeleton, storing what is below it but not the skeleton itself."""
+        seen = self._seen
+        new: list[Node] = [child for child in tree.children if id(child) not in seen]  # type: ignore[misc]  # no words
+        if new:
+            self._kept.append(tree)
+            for node in new:
+                new += [child for child in node.children if id(child) not in seen]  # type: ignore[misc]
+            for node in reversed(new):  # every child is numbered before its parent
+                seen[id(node)] = self._store(*self._fold(node))
+        return self._fold(tree)
+
+    def _fold(self, node: Node) -> tuple[int, tuple[int, ...]]:
+        """Return the label and the children of a node or, if it is too wide, of the continuation in its place."""
+        label = self._label_ids.get(node.label)
+        if label is None:
+            raise UnknownLabelError(node.label)
+        seen = self._seen
+        children = tuple([seen[id(child)] for child in node.children])
+        if len(children) <= self._most[label]:
+            return label, children
+        most = (self._most[label], self._most[self._continuation])
+        number = fold_node(self._store, label, self._continuation, children, most)
+        return self.labels[number], self.children[number]
+
+    def _store(self, label: int, children: tuple[int, ...]) -> int:
         number = self._numbers.setdefault((label, children), len(self.labels))
         if number == len(self.labels):
             self.labels.append(label)
             self.children.append(children)
         return number
-
-    def _fold(self, label: int, children: tuple[int, ...]) -> int:
-        most = (self._most[label], self._most[self._continuation])
-        return fold_node(self._number, label, self._continuation, children, most)

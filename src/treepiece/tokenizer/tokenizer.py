@@ -23,7 +23,10 @@ from treepiece.tokenizer.storage import load_vocabulary, save_vocabulary
 from treepiece.tokenizer.training import OnProgress, TrainingReport, train_vocabulary
 from treepiece.tokenizer.viterbi import BestPartitions
 from treepiece.tokenizer.vocabulary import Vocabulary
+from treepiece.trees.frame import Frame
 from treepiece.trees.node import Node
+from treepiece.trees.outline import outline
+from treepiece.trees.svg import svg
 
 UnitIds = tuple[int, ...]
 
@@ -86,22 +89,23 @@ class TreePieceTokenizer:
     ) -> list[UnitIds] | list[UnitIds | None]:
         """Return what `encode` returns for each tree, working once for each distinct tree."""
         trees = list(trees)
-        forest = self._forest()
-        numbers: dict[Node, int] = {}
+        forest = Forest(self.units.known_labels, self.units.widths)
         encodings: dict[Node, UnitIds | None] = dict.fromkeys(trees)
+        roots: list[tuple[Node, int, tuple[int, ...]]] = []
         for tree in encodings:
+            check_skeleton(tree)
             try:
-                numbers[tree] = self._add(forest, tree)
+                roots.append((tree, *forest.add_below(tree)))
             except UnknownLabelError:
                 if not missing_ok:
                     raise
         best = BestPartitions(self._matcher, forest, self.units.log_p)
         level_order = Order(order) is Order.LEVEL
-        for tree, number in numbers.items():
-            unit_ids = encodings[tree] = best.units(number, level_order=level_order)
+        for tree, label, children in roots:
+            unit_ids = encodings[tree] = best.units(label, children, level_order=level_order)
             if unit_ids is None and not missing_ok:
                 raise _no_partition(tree)
-        return [encodings[tree] for tree in trees]
+        return list(map(encodings.__getitem__, trees))
 
     def decode(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> Node:
         """Return the tree that units make; raise where they do not make exactly one."""
@@ -110,6 +114,18 @@ class TreePieceTokenizer:
     def places(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> list[int]:
         """Return which of the units each node comes from, for the nodes of `decode(unit_ids)` in pre-order."""
         return unit_places(unit_ids, self.units, Order(order))
+
+    def draw(self, tree: Node, *, colour: bool = False) -> str:
+        """Return a drawing of a tree, with or without words, that tells the number of each node's unit."""
+        return outline(tree, self._places_of(tree), colour=colour)
+
+    def svg(self, tree: Node) -> str:
+        """Return a drawing of a tree, with or without words, in which each unit has its own colour."""
+        return svg(tree, self._places_of(tree))
+
+    def _places_of(self, tree: Node) -> list[int]:
+        skeleton = tree if tree.is_skeleton else Frame.from_tree(tree).skeleton
+        return self.places(self.encode(skeleton))
 
     def sample(
         self,
@@ -166,17 +182,10 @@ class TreePieceTokenizer:
     def _matcher(self) -> Matcher:
         return Matcher(self.units.shapes, cut_anywhere=False)
 
-    def _forest(self) -> Forest:
-        return Forest(self.units.known_labels, self.units.widths)
-
-    def _add(self, forest: Forest, tree: Node) -> int:
-        if not tree.is_skeleton:
-            check_skeleton(tree)
-        return forest.add(tree)
-
     def _lattice(self, tree: Node) -> tuple[Lattice, int]:
-        forest = self._forest()
-        number = self._add(forest, tree)
+        forest = Forest(self.units.known_labels, self.units.widths)
+        check_skeleton(tree)
+        number = forest.add(tree)
         lattice, nodes = self._matcher.match(forest)
         root = nodes[number]
         if np.isneginf(lattice.evaluate(self.units.weights, np.maximum).node[root]):
