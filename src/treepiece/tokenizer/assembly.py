@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from typing import SupportsIndex
 
 from treepiece.errors import UnitError
 from treepiece.tokenizer.folding import unfold
@@ -35,7 +36,7 @@ def unit_places(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -
 
 def fill_placeholders(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> list[list[int]]:
     """Return, for each unit of the sequence, the places in the sequence of the units that fill its placeholders."""
-    check_ids(unit_ids, len(vocabulary))
+    unit_ids = check_ids(unit_ids, len(vocabulary))
     n_holes = [vocabulary.n_holes[unit_id] for unit_id in unit_ids]
     n_open = 1
     for place, holes in enumerate(n_holes):
@@ -50,13 +51,17 @@ def fill_placeholders(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Or
     return _fill_level_order(n_holes) if order is Order.LEVEL else _fill_pre_order(n_holes)
 
 
-def check_ids(unit_ids: Sequence[int], n_units: int) -> None:
-    """Raise unless every id is that of a unit."""
+def check_ids(unit_ids: Sequence[SupportsIndex], n_units: int) -> list[int]:
+    """Return the ids, which may be numpy's, as plain numbers; raise unless every one is that of a unit."""
+    checked = []
     for place, unit_id in enumerate(unit_ids):
-        if not isinstance(unit_id, int) or isinstance(unit_id, bool):
+        if isinstance(unit_id, bool) or not isinstance(unit_id, SupportsIndex):
             raise UnitError(f"the unit id at place {place} must be a whole number, got {unit_id!r}")
-        if not 0 <= unit_id < n_units:
-            raise UnitError(f"unit id {unit_id} at place {place} is out of range: ids go from 0 to {n_units - 1}")
+        number = unit_id.__index__()
+        if not 0 <= number < n_units:
+            raise UnitError(f"unit id {number} at place {place} is out of range: ids go from 0 to {n_units - 1}")
+        checked.append(number)
+    return checked
 
 
 def _fill_level_order(n_holes: Sequence[int]) -> list[list[int]]:

@@ -1,0 +1,74 @@
+"""The spans of all utterance leaves together.
+
+Leaves stand from left to right and do not overlap. Taking the best start and the best end of each leaf by itself can
+break both rules; a dynamic program over leaves and tokens finds the best spans that keep them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from treepiece.trees.align import Span
+
+Floats = npt.NDArray[np.float64]
+
+_EMPTY = -1e9
+"""The score of an empty span: taken only where there are more leaves than tokens."""
+_LARGEST = 1e4
+
+
+def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating]) -> tuple[list[Span], float]:
+    """Return the best ordered spans that do not overlap, half open, and their score.
+
+    `starts` and `ends` have a row for each leaf and a column for each token. By itself, each leaf here wants token 0:
+
+    >>> best_spans(np.array([[3.0, 0.0], [2.0, 1.0]]), np.array([[3.0, 0.0], [2.0, 1.0]]))
+    ([Span(start=0, end=1), Span(start=1, end=2)], 8.0)
+    """
+    n_leaves, n_tokens = starts.shape
+    starts, ends = _tame(starts), _tame(ends)
+    # value[t]: the best score of the leaves so far if the next one may start at token t at the earliest
+    value: Floats = np.zeros(n_tokens + 1)
+    steps: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = []
+    for leaf in range(n_leaves):
+        opened, opened_at = _running_best(value[:-1] + starts[leaf])  # by the last token, the best first token
+        closed, closed_at = _running_best(opened + ends[leaf])
+        empty = value + _EMPTY
+        after = empty.copy()
+        after[1:] = np.maximum(empty[1:], closed)
+        ended = np.full(n_tokens + 1, -1)
+        ended[1:] = np.where(closed >= empty[1:], closed_at, -1)
+        steps.append((opened_at, ended))
+        value = after
+    return _trace(steps, n_tokens), float(value[n_tokens])
+
+
+def _tame(scores: npt.NDArray[np.floating]) -> Floats:
+    """Return scores that are all finite and too small to make an empty span look good."""
+    return np.clip(np.nan_to_num(np.asarray(scores, np.float64), nan=-_LARGEST), -_LARGEST, _LARGEST)
+
+
+def _running_best(values: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """Return the best value up to each place, and where it was first.
+
+    >>> [x.tolist() for x in _running_best(np.array([1.0, 0.0, 2.0]))]
+    [[1.0, 1.0, 2.0], [0, 0, 2]]
+    """
+    best = np.maximum.accumulate(values)
+    is_new = np.ones(len(values), bool)
+    is_new[1:] = values[1:] > best[:-1]
+    return best, np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
+
+
+def _trace(steps: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]], n_tokens: int) -> list[Span]:
+    spans = []
+    limit = n_tokens
+    for opened_at, ended in reversed(steps):
+        last = int(ended[limit])
+        if last < 0:
+            spans.append(Span(limit, limit))
+        else:
+            spans.append(Span(int(opened_at[last]), last + 1))
+            limit = spans[-1].start
+    return spans[::-1]
