@@ -32,10 +32,7 @@ class UnknownLabelError(UnitError):
     """A label that the tokenizer never saw in training; `label` names it."""
 
     def __init__(self, label: str) -> None:
-        super().__init__(
-            f"label {label!r} is not in the vocabulary: train the tokenizer on trees that have it, "
-            "or pass missing_ok=True to get None for such trees"
-        )
+        super().__init__(f"label {label!r} is not in the vocabulary: train the tokenizer on trees that have it")
         self.label = label
 
 

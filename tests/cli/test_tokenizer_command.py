@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -71,8 +72,9 @@ def test_encode_and_decode_are_inverse(folder, data):
         json.loads(line) for line in run("tokenizer", "encode", "--tokenizer", folder, data, "--json").splitlines()
     ]
     assert len(lines) == 500
-    ids = "\n".join(" ".join(map(str, line["ids"])) for line in lines)
-    trees = run("tokenizer", "decode", "--tokenizer", folder, "--json", stdin=ids).splitlines()
+    assert [line["line"] for line in lines] == list(range(1, 501))
+    written = "\n".join(json.dumps(line) for line in lines)
+    trees = run("tokenizer", "decode", "--tokenizer", folder, "--json", stdin=written).splitlines()
     tokenizer = TreePieceTokenizer.load(folder)
     for line, tree in zip(lines, trees, strict=True):
         assert tokenizer.encode(tokenizer.decode(line["ids"])) == tuple(line["ids"])
@@ -84,7 +86,8 @@ def test_encode_draws(folder, data):
     first = data.read_text(encoding="utf-8").splitlines()[0]
     drawing = run("tokenizer", "encode", "--tokenizer", folder, stdin=first)
     assert "ids: " in drawing
-    assert run("tokenizer", "encode", "--tokenizer", folder, stdin="[IN:NEVER ]").splitlines()[1].startswith("cannot")
+    refused = run("tokenizer", "encode", "--tokenizer", folder, stdin="[IN:NEVER ]")
+    assert "cannot be encoded: label 'IN:NEVER' is not in the vocabulary" in refused
 
 
 def test_decode_arguments_and_orders(folder):
@@ -130,11 +133,14 @@ def test_toy_data_through_a_pipe(tmp_path):
         (["train", "nowhere", "--output", "x"], "error: nowhere: no such file or folder"),
         (["train", "-", "--output", "x"], "error: -: there are no rows in it that can be read"),
         (["train", "-", "--output", "x", "--merges", "-1"], "error: merges must be a whole number, 0 or more, got -1"),
-        (["train", "-", "--output", "x", "--theta", "nan"], "error: theta must be a finite number, 0 or more, got nan"),
+        (
+            ["train", "-", "--output", "x", "--theta", "nan"],
+            "error: theta must be a number from 0 to 1,000,000",
+        ),
         (["train", "-", "--output", "x", "--em-epsilon", "-1"], "error: EM epsilon must be a finite number"),
         (["evaluate", "--tokenizer", "nowhere", "-"], "no such file: give the folder"),
         (["decode", "--tokenizer", "FOLDER", "99999"], "error: unit id 99999 at place 0 is out of range"),
-        (["decode", "--tokenizer", "FOLDER", "0", "0", "0", "0", "0"], "error: "),
+        (["decode", "--tokenizer", "FOLDER", *["0"] * 9], "error: units left over: the tree is complete after"),
         (["show", "--tokenizer", "FOLDER", "--top", "0"], "error: --top must be 1 or more, got 0"),
     ],
 )
@@ -159,9 +165,44 @@ def test_bad_rows_are_reported_and_skipped(tmp_path):
     assert "skipped: standard input, line 2: expected two columns" in result.stderr
     assert "skipped: 2 more rows" in result.stderr
     assert "read 1 rows, skipped 7 (use --strict to stop at the first)" in result.stderr
-    assert "stopped after 0 of 600 merges: no pair of units is left to merge" in result.stderr
+    assert "stopped after 0 of 600 merges: no pair of units is left that may be merged" in result.stderr
     error = run("tokenizer", "train", "-", "--output", tmp_path / "t", "--strict", stdin=stdin, code=2)
     assert error.startswith("error: standard input, line 2")
+
+
+def test_ids_are_read_line_by_line(folder):
+    closed = TreePieceTokenizer.load(folder).units.n_holes.index(0)
+    trees = run("tokenizer", "decode", "--tokenizer", folder, "--json", stdin=f"{closed}\n\n{closed},\n")
+    assert len(trees.splitlines()) == 2
+    error = run("tokenizer", "decode", "--tokenizer", folder, stdin=f"{closed}\n99999\n", code=2)
+    assert error.startswith("error: line 2: unit id 99999 at place 0 is out of range")
+    error = run("tokenizer", "decode", "--tokenizer", folder, stdin="1_0\n", code=2)
+    assert error.startswith("error: line 1: expected unit ids separated by blanks, got '1_0'")
+
+
+@pytest.mark.parametrize("command", ["tokenizer train - --output x <&-", "data toy --rows 2 >&-"])
+def test_closed_streams(tmp_path, command):
+    program = f"{sys.executable} -m treepiece {command}"
+    result = subprocess.run(program, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert result.returncode in (0, 2)
+    assert "Traceback" not in result.stderr
+
+
+def test_names_that_look_like_markup(data, tmp_path):
+    assert "[/a]" in run("tokenizer", "train", data, "--output", tmp_path / "[/a]").replace("\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_standard_output():
+    command = f"{sys.executable} -m treepiece data toy --rows 9 > /dev/full"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert result.stderr == "error: standard output cannot be written: No space left on device\n"
+
+
+def test_a_pipe_as_a_file(data, tmp_path):
+    command = f"bash -c '{sys.executable} -m treepiece tokenizer train <(cat {data}) --output {tmp_path}/t'"
+    subprocess.run(command, shell=True, check=True, timeout=60)
 
 
 def test_help_teaches():

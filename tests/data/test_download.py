@@ -129,10 +129,13 @@ def test_what_is_no_archive(server, tmp_path):
 
 def test_server_errors(server, tmp_path):
     server.status = 404
-    with pytest.raises(DataError, match="cannot be fetched: Not Found"):
+    with pytest.raises(DataError, match="cannot be fetched: 404 Not Found"):
         server.fetch(tmp_path)
     with pytest.raises(DataError, match="expected an address that starts with https://"):
         download_topv2(tmp_path, url="file:///etc/passwd")
+    for url in ("http://[bad", "http://exämple.com/ü"):
+        with pytest.raises(DataError, match="not an address"):
+            download_topv2(tmp_path, url=url)
     port = server.http.server_port
     server.http.shutdown()
     server.http.server_close()

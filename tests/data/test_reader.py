@@ -26,11 +26,22 @@ def write(tmp_path, text, name="data.tsv"):
         (f"is it raining?\tis it raining ?\t{PARSE}\n", "is it raining?", None),
         (f"is it rαining?\tis it raining ?\t{PARSE}\n", "is it raining ?", None),
         (f"{PARSE}\n", "is it raining ?", None),
+        (f"  {PARSE}\n", "is it raining ?", None),
         (f"\ufeffis it raining?\t{PARSE}\r\n\r\n", "is it raining?", None),
         (json.dumps({"utterance": "is it raining?", "parse": PARSE, "domain": "w"}), "is it raining?", "w"),
         (json.dumps({"parse": PARSE}), "is it raining ?", None),
     ],
-    ids=["pair", "topv2", "top", "top, raw text changed", "parse alone", "BOM, CRLF, no end", "json", "json parse"],
+    ids=[
+        "pair",
+        "topv2",
+        "top",
+        "top, raw text changed",
+        "parse alone",
+        "indented",
+        "BOM, CRLF, no end",
+        "json",
+        "json parse",
+    ],
 )
 def test_formats(tmp_path, text, utterance, domain):
     (row,) = read_rows(write(tmp_path, text))
@@ -63,7 +74,7 @@ BAD = [
     ("a\t[IN:X b ]\n", "line 1: character 1 of the utterance: the parse has 'b' where the utterance has 'a'"),
     ("a b\t[IN:X a ]\n", "line 1: character 3 of the utterance: 'b' is not in the parse"),
     ("a\t[IN:X a\n", "line 1: col 8: the text ends but [IN:X of col 1 is still open"),
-    ("[A word ]\n", "line 1: a tree whose labels do not start with IN: or SL: must not hold words"),
+    ("[A word ]\n", "line 1: a tree that is not a parse in IN: and SL: labels must not hold words"),
     (b"a\t[IN:X a ]\n\xff\n", "line 2: byte 1 is not UTF-8: save the file as UTF-8"),
     ("{\n", "line 1: not JSON"),
     ('{"a": 1}\n', "found the keys 'a'"),
@@ -95,6 +106,13 @@ def test_good_rows_survive_bad_ones(tmp_path):
     assert [bad.line for bad in report.bad_rows] == [2, 4]
 
 
+def test_a_first_row_that_is_bad_does_not_decide_the_format(tmp_path):
+    text = f"is\tit\training?\t{PARSE}\nis it raining?\t{PARSE}\n{{smile}}\t[IN:X {{smile}} ]\n"
+    report = ReadReport()
+    assert len(list(read_rows(write(tmp_path, text), report=report))) == 2
+    assert len(list(read_rows(write(tmp_path, "{smile}\t[IN:X {smile} ]\n")))) == 1
+
+
 def test_standard_input(monkeypatch):
     class Stdin:
         buffer = io.BytesIO(f"is it raining?\t{PARSE}\n".encode())
@@ -114,6 +132,10 @@ def test_folders(tmp_path):
         find_files(tmp_path / "empty", "train")
     with pytest.raises(DataError, match="no such file or folder"):
         find_files(tmp_path / "nowhere")
+    with pytest.raises(DataError, match="a split is named with letters"):
+        find_files(tmp_path, "**")
+    with pytest.raises(DataError, match="cannot be read"):
+        find_files(tmp_path / ("x" * 5000))
 
 
 def test_topv2_is_read_whole(topv2):

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,7 +27,8 @@ def run(corpus, config, n_merges=8):
 @given(corpora(max_trees=8), st.sampled_from([EmMethod.VITERBI, EmMethod.EXACT]))
 def test_the_objective_never_falls(corpus, method):
     problem, _, fit = run(corpus, EmConfig(method, iterations=15, epsilon=0.0))
-    assert list(fit.objectives) == sorted(fit.objectives)
+    falls = [before - after for before, after in pairwise(fit.objectives)]
+    assert max(falls, default=0.0) <= 1e-9 * abs(fit.objectives[-1])  # but for the rounding of log_p
     combine = np.maximum if method is EmMethod.VITERBI else np.logaddexp
     after = problem.lattice.evaluate(fit.log_p, combine).node[problem.roots] @ problem.counts
     assert after >= fit.objectives[-1] - 1e-6

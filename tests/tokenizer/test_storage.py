@@ -58,6 +58,8 @@ def edit(folder, change):
         (lambda v: v["units"].append(v["units"][0]), "'units' must be a list of different units"),
         (lambda v: v.update(report={"merges": 1}), "'report' is not that of a training run"),
         (lambda v: v.update(report=5), "'report' is not that of a training run"),
+        (lambda v: v.update(units=v["units"][:1]), "<continuation> must have a unit"),
+        (lambda v: v["units"].append([0.0, len(v["labels"]) - 1, -1]), "two children or more in every unit"),
     ],
 )
 def test_files_with_wrong_contents(folder, change, message):
@@ -83,20 +85,29 @@ def test_files_that_are_no_tokenizer(folder, data):
         TreePieceTokenizer.load(folder)
 
 
+def test_the_file_itself_may_be_given(folder):
+    assert TreePieceTokenizer.load(folder / "tokenizer.json").units == TreePieceTokenizer.load(folder).units
+
+
 def test_a_missing_file_says_what_to_give(tmp_path):
     with pytest.raises(TokenizerFileError, match="no such file: give the folder that `treepiece tokenizer train"):
         TreePieceTokenizer.load(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_full_disk_leaves_the_old_file(folder, monkeypatch, call):
+@pytest.mark.parametrize(("call", "n_good"), [("fsync", 0), ("fsync", 1), ("replace", 0), ("replace", 1)])
+def test_a_full_disk_leaves_the_old_file(folder, monkeypatch, call, n_good):
     before = (folder / "tokenizer.json").read_bytes()
+    works = getattr(os, call)
+    calls = []
 
     def full(*args):
+        calls.append(args)
+        if len(calls) <= n_good:
+            return works(*args)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(storage.os, call, full)
-    with pytest.raises(TokenizerFileError, match="No space left on device; what was there before is unchanged"):
+    with pytest.raises(TokenizerFileError, match="a tokenizer that was there before is unchanged"):
         TreePieceTokenizer.train([Node("C")]).save(folder)
     assert (folder / "tokenizer.json").read_bytes() == before
     assert len(list(folder.iterdir())) == 2

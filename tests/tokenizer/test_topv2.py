@@ -1,5 +1,7 @@
 """The figures that the tokenizer must show on TOPv2."""
 
+from itertools import pairwise
+
 import pytest
 
 from treepiece import TreePieceTokenizer
@@ -21,7 +23,7 @@ def test_training(tokenizer):
     report = tokenizer.report
     assert (report.n_labels, report.n_merges, report.base_units) == (162, 600, 762)
     assert len(report.em_objectives) < 30
-    assert list(report.em_objectives) == sorted(report.em_objectives)
+    assert all(after >= before - 1e-6 for before, after in pairwise(report.em_objectives))
     assert len(tokenizer.units) <= 2_200
 
 

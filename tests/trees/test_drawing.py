@@ -90,6 +90,12 @@ def test_units_for_another_tree():
         outline(Node("A", [Node("B")]), [0])
 
 
+@pytest.mark.parametrize("limit", ["depth", "boxes"])
+def test_a_drawing_shows_something(limit):
+    with pytest.raises(OptionError, match="one level and one box at the least"):
+        Limits(**{limit: 0})
+
+
 def test_notebooks_show_svg():
     assert FRAME._repr_svg_() == FRAME.tree._repr_svg_()
     assert FRAME._repr_svg_().startswith("<svg")

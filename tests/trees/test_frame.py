@@ -13,7 +13,7 @@ from treepiece.trees.node import Kind, Node
 REMIND = "[IN:CREATE_REMINDER Remind [SL:PERSON_REMINDED me ] to [SL:TODO call mom ] [SL:DATE_TIME to night ] . ]"
 
 
-def test_the_example_of_the_readme():
+def test_leaves_quote_what_was_typed():
     frame = Frame.from_brackets(REMIND, "Remind  me to call mom tonight.")
     assert frame.words == ("Remind", "me", "to", "call", "mom", "to", "night", ".")
     assert [(leaf.label, leaf.text) for leaf in frame.leaves] == [
@@ -79,6 +79,12 @@ def test_equality_is_exact_match_and_not_about_spacing():
     assert one.skeleton == other.skeleton
 
 
+def test_an_empty_utterance_is_not_replaced():
+    with pytest.raises(FrameError, match="the parse has 'c' where the utterance ends"):
+        Frame.from_brackets("[IN:X c ]", "")
+    assert Frame.from_brackets("[IN:X ]", "").utterance == ""
+
+
 def test_empty_and_mixed_slots_are_loaded_and_counted():
     frame = Frame.from_brackets("[IN:A x [SL:B ] y [SL:C in [IN:D [SL:E z ] ] ] [SL:F ] ]")
     assert frame.spans == (Span(1, 1), Span(3, 4), Span(4, 4))
@@ -95,11 +101,12 @@ def test_empty_and_mixed_slots_are_loaded_and_counted():
         (("a",), Node("IN:A", [Node("SL:B")]), (Span(0, 2),), "span (0, 2) is out of order or out of range"),
         (("a", "b"), Node("IN:A", [Node("SL:B")] * 2), (Span(1, 2), Span(0, 1)), "span (0, 1) is out of order"),
         (("a",), Node("IN:A", [Node("SL:B")]), (Span(1, 0),), "span (1, 0) is out of order"),
+        (("a", ""), Node("IN:A"), (), "word 1 of a frame is empty"),
     ],
 )
 def test_parts_that_do_not_fit(words, skeleton, spans, message):
     with pytest.raises(FrameError) as caught:
-        Frame(words, skeleton, spans)
+        Frame(words, skeleton, spans, " ".join(words))
     assert message in str(caught.value)
 
 
@@ -112,6 +119,7 @@ def test_parts_that_do_not_fit(words, skeleton, spans, message):
         ({"spans": [[0]]}, "'spans' as a list of [start, end] pairs"),
         ({"spans": [[0, True]]}, "'spans' as a list of [start, end] pairs"),
         ({"utterance": "other"}, "they must be equal but for blanks"),
+        ({"utterance": ""}, "they must be equal but for blanks"),
         ({"more": 1}, "with the keys utterance, words, skeleton, spans"),
     ],
 )

@@ -49,9 +49,9 @@ def test_a_node_cannot_be_changed():
         del node.label
 
 
-@pytest.mark.parametrize(("label", "children"), [("", ()), (3, ()), ("A", [3]), ("A", [None])])
+@pytest.mark.parametrize(("label", "children"), [("", ()), (3, ()), ("A", [3]), ("A", [None]), ("A", "word")])
 def test_what_is_no_node(label, children):
-    with pytest.raises(TypeError, match="got"):
+    with pytest.raises(TypeError, match="got|not the text"):
         Node(label, children)
 
 

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 stderr = Console(stderr=True)
 
@@ -38,12 +39,19 @@ def wants_colour() -> bool:
 
 def say_table(title: str, rows: Sequence[tuple[str, object]]) -> None:
     """Write names and values as a table."""
-    table = Table(title=title, box=box.SIMPLE, show_header=False, title_justify="left")
+    table = Table(title=Text(title), box=box.SIMPLE, show_header=False, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(justify="right")
     for name, value in rows:
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
-    Console().print(table)
+        table.add_row(name, Text(_format(value)))
+    console = Console()
+    console.print(table, width=max(console.width, 60))
+
+
+def _format(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @contextmanager

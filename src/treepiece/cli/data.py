@@ -48,8 +48,10 @@ def toy(
         sys.stdout.writelines(lines)
         return
     try:
-        with Path(output).open("w", encoding="utf-8", newline="\n") as file:
+        draft = Path(f"{output}.part")  # so that a file that was not finished does not look like one that was
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
+        draft.replace(output)
     except OSError as error:
         raise DataError(f"{output}: cannot be written: {error.strerror}") from None
     note(f"{output}: {rows:,} rows")

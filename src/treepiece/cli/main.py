@@ -41,8 +41,13 @@ def main(
 
 def run() -> None:
     """Run the command line: a fault in the input is one line on standard error and exit code 2."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by the caller's shell: there is nobody to answer
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where a full disk or a reader that has gone can still be told
     except TreepieceError as error:
         note(f"error: {error}")
         sys.exit(2)
@@ -50,3 +55,6 @@ def run() -> None:
         # The reader has gone (`treepiece ... | head`): leave quietly, and keep Python from failing on its last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        note(f"error: standard output cannot be written: {error.strerror}")
+        sys.exit(2)

@@ -46,4 +46,4 @@ def load_rows(data: str, *, split: str, strict: bool = False) -> list[Row]:
 def _size(data: str, split: str) -> float | None:
     if data == "-":
         return None
-    return sum(Path(file).stat().st_size for file in find_files(data, split)) // 1024
+    return sum(Path(file).stat().st_size for file in find_files(data, split)) // 1024 or None  # a pipe has no size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -69,7 +70,7 @@ def train(
     report = tokenizer.report
     assert report is not None  # it was trained just now
     if report.n_merges < merges:
-        note(f"stopped after {report.n_merges} of {merges} merges: no pair of units is left to merge")
+        note(f"stopped after {report.n_merges} of {merges} merges: no pair of units is left that may be merged")
     summary = {
         "trees": len(rows),
         "labels": report.n_labels,
@@ -87,25 +88,31 @@ def train(
 
 @app.command()
 def encode(
-    tokenizer: Folder, data: Data = "-", split: Split = "train", order: UnitOrder = Order.PRE, as_json: Json = False
+    tokenizer: Folder,
+    data: Data = "-",
+    split: Split = "train",
+    order: UnitOrder = Order.PRE,
+    strict: Strict = False,
+    as_json: Json = False,
 ) -> None:
     """Cut trees into units.
 
     Draws each tree with the number of its unit beside each node, and the ids of the units. With --json one object a
-    tree: `ids`, `units`; both are null for a tree with a label that the tokenizer does not know.
+    tree: its `line`, `ids`, `units`; the last two are null for a tree with a label that the tokenizer does not know.
 
     Example: `echo "[IN:A [SL:B ] ]" | treepiece tokenizer encode --tokenizer tokenizer`
     """
     loaded = TreePieceTokenizer.load(tokenizer)
-    trees = [row.skeleton for row in load_rows(data, split=split)]
-    for tree, unit_ids in zip(trees, loaded.encode_batch(trees, order=order, missing_ok=True), strict=True):
+    rows = load_rows(data, split=split, strict=strict)
+    encodings = loaded.encode_batch((row.skeleton for row in rows), order=order, missing_ok=True)
+    for row, unit_ids in zip(rows, encodings, strict=True):
         if as_json:
             units = None if unit_ids is None else [str(loaded.units[unit_id]) for unit_id in unit_ids]
-            say_json({"ids": unit_ids, "units": units})
+            say_json({"line": row.line, "ids": unit_ids, "units": units})
         elif unit_ids is None:
-            say(f"{outline(tree)}\ncannot be encoded: it has a label or a pattern that the tokenizer does not know\n")
+            say(f"{outline(row.skeleton)}\ncannot be encoded: {_why_not(loaded, row.skeleton)}\n")
         else:
-            say(outline(tree, loaded.places(unit_ids, order=order), colour=wants_colour()))
+            say(loaded.draw(row.skeleton, colour=wants_colour()))
             say(f"ids: {' '.join(map(str, unit_ids))}\n")
 
 
@@ -120,11 +127,17 @@ def decode(
 
     With --json one object a tree: `text` (null for labels that bracket text cannot hold) and `tree`, a list of nodes.
 
-    Example: `treepiece tokenizer decode --tokenizer tokenizer 3 7`
+    Examples:
+
+    - `treepiece tokenizer decode --tokenizer tokenizer 3 7`
+    - `treepiece tokenizer encode --tokenizer T data.tsv --json | treepiece tokenizer decode --tokenizer T`
     """
     loaded = TreePieceTokenizer.load(tokenizer)
-    for unit_ids in [ids] if ids else _read_ids(sys.stdin):
-        tree = loaded.decode(unit_ids, order=order)
+    for unit_ids, where in [(ids, "")] if ids else _read_ids(sys.stdin):
+        try:
+            tree = loaded.decode(unit_ids, order=order)
+        except UnitError as error:
+            raise UnitError(f"{where}{error}") from None
         if as_json:
             say_json({"text": _text_or_none(tree), "tree": tree_to_rows(tree)})
         else:
@@ -137,7 +150,9 @@ def show(
     top: Annotated[int, typer.Option(help="How many units.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Draw the units, the most probable first.
+    """Draw the units, the most probable first; `_` is a placeholder, where another unit is joined.
+
+    With --json one object a unit: `id`, `unit`, `probability`, and `placeholders`, the label that each hangs from.
 
     Example: `treepiece tokenizer show --tokenizer tokenizer --top 5`
     """
@@ -156,7 +171,7 @@ def show(
                 }
             )
         else:
-            say(f"unit {unit.id}, probability {unit.probability:.5f}\n{outline(unit.tree)}\n")
+            say(f"unit {unit.id}, probability {unit.probability:.5f}\n{outline(unit.tree, quote=False)}\n")
 
 
 @app.command()
@@ -175,12 +190,23 @@ def evaluate(
         say_table(f"Tokenizer {tokenizer} on {data}", list(result.to_json().items()))
 
 
-def _read_ids(lines: Iterable[str]) -> Iterator[list[int]]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield [int(word) for word in line.replace(",", " ").split()]
-        except ValueError:
-            raise UnitError(f"line {number}: expected unit ids separated by blanks, got {line.strip()!r:.60}") from None
+def _why_not(tokenizer: TreePieceTokenizer, tree: Node) -> str:
+    try:
+        tokenizer.encode(tree)
+    except UnitError as error:
+        return str(error)
+    raise AssertionError("the tree can be encoded")
+
+
+def _read_ids(lines: Iterable[str] | None) -> Iterator[tuple[list[int], str]]:
+    """Yield the ids of each line that is not blank, and what to put before an error in it."""
+    for number, line in enumerate(lines or (), start=1):
+        found = re.search(r'"ids": \[(.*?)\]', line)  # what `encode --json` writes
+        words = (found[1] if found else line).replace(",", " ").split()
+        if not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
+            raise UnitError(f"line {number}: expected unit ids separated by blanks, got {line.strip()!r:.60}")
+        if words:
+            yield [int(word) for word in words], f"line {number}: "
 
 
 def _text_or_none(tree: Node) -> str | None:

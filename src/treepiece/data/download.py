@@ -14,7 +14,7 @@ from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path, PurePosixPath
 
-from treepiece.errors import DataError
+from treepiece.errors import DataError, TreepieceError
 
 TOPV2_URL = "https://dl.fbaipublicfiles.com/topv2/TOPv2_Dataset.zip"
 TOPV2_SHA256 = "e73a13eb32f67f69c630abde549fa153f288564e2703b71492f04cb59b2cae13"
@@ -41,6 +41,12 @@ def download_topv2(
         _check(archive, url, sha256)
         files = _unpack(archive, folder)
         archive.unlink()
+    except TreepieceError:
+        raise
+    except urllib.error.HTTPError as error:
+        raise DataError(f"{url}: cannot be fetched: {error.code} {error.reason}") from None
+    except ValueError as error:
+        raise DataError(f"{url}: not an address: {error}") from None
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or error
         raise DataError(f"{url}: cannot be fetched: {reason}; run the command again to go on") from None

@@ -29,12 +29,12 @@ def choose_format(first_line: str) -> tuple[ParseLine, bool]:
     TOPv2 files have a header; TOP's have three columns; two columns are utterance and parse; a single column is a
     tree; a line that starts with `{` is JSON.
     """
-    if first_line.startswith("{"):
+    if first_line.lstrip().startswith("{") and "\t[" not in first_line:
         return _parse_json, False
     if first_line == TOPV2_HEADER:
         return _parse_topv2, True
     n_columns = first_line.count("\t") + 1
-    if n_columns == 1 and not first_line.startswith("["):
+    if n_columns == 1 and not first_line.lstrip().startswith("["):
         raise DataError(f"expected {_COLUMNS[2]}, found one column: put a tab between utterance and parse")
     if n_columns not in _COLUMNS:
         raise DataError(f"expected {' or '.join(_COLUMNS.values())}, found {n_columns} columns")
@@ -69,7 +69,7 @@ def _parse_pair(line: str) -> Row:
 
 def _parse_tree(line: str) -> Row:
     (text,) = _split(line, 1, _COLUMNS[1])
-    if text.startswith(tuple("[" + prefix for prefix in TOP_PREFIXES)):
+    if text.lstrip().startswith(tuple("[" + prefix for prefix in TOP_PREFIXES)):
         return _row(Frame.from_brackets(text))
     return Row(_labels_only(parse_brackets(text, any_label=True)))
 
@@ -105,5 +105,5 @@ def _row(frame: Frame, domain: str | None = None) -> Row:
 
 def _labels_only(tree: Node) -> Node:
     if not tree.is_skeleton:
-        raise DataError("a tree whose labels do not start with IN: or SL: must not hold words")
+        raise DataError("a tree that is not a parse in IN: and SL: labels must not hold words")
     return tree

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +23,8 @@ def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadRep
     """
     report = report or ReadReport(strict=True)
     if str(source) == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed: give a file or a folder")
         yield from _read_lines("standard input", sys.stdin.buffer, report)
         return
     for path in find_files(source, split):
@@ -33,12 +37,16 @@ def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadRep
 
 def find_files(source: str | Path, split: str = DEFAULT_SPLIT) -> Sequence[Path]:
     """Return the file, or the files of a folder that belong to a split: `DOMAIN_SPLIT.tsv`, as in TOPv2."""
+    if not re.fullmatch(r"[\w-]+", split):
+        raise DataError(f"a split is named with letters, digits, - and _, got {split!r}")
     path = Path(source)
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder")
-    files = sorted(path.glob(f"*_{split}.tsv"))
+    try:
+        path.stat()
+        files = sorted(path.glob(f"*_{split}.tsv")) if path.is_dir() else [path]
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file or folder") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not files:
         splits = sorted({file.stem.partition("_")[2] for file in path.glob("*_*.tsv")})
         there = f"its splits are {', '.join(splits)}" if splits else "it has no such files at all"
@@ -55,16 +63,15 @@ def _read_lines(name: str, lines: BinaryIO | Iterable[bytes], report: ReadReport
             text = _decode(raw, is_first=number == 1)
             if not text.strip():
                 continue
-            if parse is None:
-                parse, is_header = choose_format(text)
-                if is_header:
-                    continue
-            row = parse(text)
+            chosen, is_header = (parse, False) if parse else choose_format(text)
+            row = None if is_header else chosen(text)
         except TreepieceError as error:
             report.refuse(BadRow(name, number, str(error)))
         else:
-            report.count(row)
-            yield row
+            parse = chosen  # only now: a first row that cannot be read must not decide how the others are
+            if row:
+                report.count(row)
+                yield replace(row, line=number)
 
 
 def _decode(raw: bytes, *, is_first: bool) -> str:

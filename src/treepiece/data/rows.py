@@ -12,11 +12,12 @@ from treepiece.trees.node import Node
 
 @dataclass(frozen=True)
 class Row:
-    """A tree to learn from; `frame` is None where the file has trees without an utterance."""
+    """A tree to learn from, and the line it stands in; `frame` is None where a file has trees without an utterance."""
 
     skeleton: Node
     frame: Frame | None = None
     domain: str | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

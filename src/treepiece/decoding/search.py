@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.decoding.grammar import Bools, Partial, UnitGrammar
-from treepiece.errors import OptionError
+from treepiece.options import whole_number
 from treepiece.tokenizer.assembly import Order, assemble
 from treepiece.trees.node import Node
 
@@ -32,9 +32,7 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         for name in ("beam", "budget"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise OptionError(f"{name} must be a whole number, 1 or more, got {value!r}")
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+
+import numpy as np
 
 from treepiece.errors import OptionError
+from treepiece.options import one_of, whole_number
 from treepiece.tokenizer.em import EmConfig, EmMethod
 
-_Member = TypeVar("_Member", bound=StrEnum)
+_LARGEST_THETA = 1_000_000
 
 
 class Expansion(StrEnum):
@@ -39,12 +40,13 @@ class TokenizerConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "em", _member(EmMethod, self.em, "em"))
-        object.__setattr__(self, "expansion", _member(Expansion, self.expansion, "expansion"))
-        for name, least in (("merges", 0), ("samples", 0), ("min_count", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise OptionError(f"{name} must be a whole number, {least} or more, got {value!r}")
+        set_ = object.__setattr__
+        set_(self, "em", one_of("em", self.em, EmMethod))
+        set_(self, "expansion", one_of("expansion", self.expansion, Expansion))
+        set_(self, "merges", whole_number("merges", self.merges, 0))
+        set_(self, "samples", whole_number("samples", self.samples, 0, 1000))
+        set_(self, "min_count", whole_number("min_count", self.min_count, 1))
+        set_(self, "seed", whole_number("seed", self.seed, 0))
         check_theta(self.theta)
         _ = self.em_config
 
@@ -55,13 +57,6 @@ class TokenizerConfig:
 
 
 def check_theta(theta: float) -> None:
-    """Raise unless `theta` can be the exponent of a probability."""
-    if not (isinstance(theta, int | float) and math.isfinite(theta) and theta >= 0):
-        raise OptionError(f"theta must be a finite number, 0 or more, got {theta!r}")
-
-
-def _member(kind: type[_Member], value: str, name: str) -> _Member:
-    try:
-        return kind(value)
-    except ValueError:
-        raise OptionError(f"{name} must be one of {', '.join(kind)}, got {value!r}") from None
+    """Raise unless `theta` can be the exponent of a probability; far below the bound only the best is left."""
+    if not (isinstance(theta, int | float | np.number) and 0 <= theta <= _LARGEST_THETA):
+        raise OptionError(f"theta must be a number from 0 to {_LARGEST_THETA:,}, got {theta!r}")

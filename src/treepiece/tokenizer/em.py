@@ -22,13 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.errors import OptionError
+from treepiece.options import whole_number
 from treepiece.tokenizer.lattice import Floats, Ints, Lattice, one_hot
 
 Bools = npt.NDArray[np.bool_]
 
 _GRID = 2.0**32
 _FLOOR_COUNT = 0.1
-"""A unit with a floor counts as if it had been seen a tenth of a time."""
+"""The floor is this count among the counts that EM starts from."""
 
 
 class EmMethod(StrEnum):
@@ -50,9 +51,7 @@ class EmConfig:
 
     def __post_init__(self) -> None:
         for name in ("iterations", "samples"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise OptionError(f"EM {name} must be a whole number, 1 or more, got {value!r}")
+            object.__setattr__(self, name, whole_number(f"EM {name}", getattr(self, name), 1))
         if not (isinstance(self.epsilon, int | float) and math.isfinite(self.epsilon) and self.epsilon >= 0):
             raise OptionError(f"EM epsilon must be a finite number, 0 or more, got {self.epsilon!r}")
 
@@ -89,8 +88,6 @@ def fit_units(
     for iteration in range(config.iterations):
         objective, counts = _expect(problem, log_p, config, rng)
         gain = objective - objectives[-1] if objectives else math.inf
-        if config.method is not EmMethod.SAMPLED and gain < 0:
-            break  # less than nothing can only be the rounding of log_p
         objectives.append(objective)
         log_p = log_on_grid(normalise(counts, floored, floor))
         if on_iteration:
@@ -137,8 +134,8 @@ def normalise(counts: Floats, floored: Bools, floor: float) -> Floats:
 def log_on_grid(p: Floats) -> Floats:
     """Return log p rounded to a multiple of 2**-32.
 
-    Sums of such numbers are exact in double precision whatever their order, so that equally good partitions have equal
-    scores and a tie is settled by rule, on every platform alike.
+    Sums of such numbers are exact in double precision whatever their order, as long as they stay below two million,
+    so that equally good partitions have equal scores and a tie is settled by rule, on every platform alike.
     """
     with np.errstate(divide="ignore"):
         return np.round(np.log(p) * _GRID) / _GRID

@@ -14,7 +14,6 @@ Both add `[<continuation> _ _ ]` and so on, which fold nodes that are wider than
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -55,19 +54,24 @@ def _count_patterns(problem: Problem, base: BaseVocabulary, choose: Choose, samp
 
 def bare_patterns(corpus: Corpus) -> set[Shape]:
     """Return `[X ]`, `[X _ ]` and so on for each label X, up to its largest number of children in the corpus."""
-    return {bare(label, n_children) for label, most in enumerate(_widest(corpus)) for n_children in range(most + 1)}
+    return {
+        bare(label, n_children)
+        for label, (name, most) in enumerate(_widest(corpus).items())
+        if name != CONTINUATION
+        for n_children in range(most + 1)
+    }
 
 
 def continuation_patterns(corpus: Corpus) -> set[Shape]:
     """Return the units that fold nodes: two to as many placeholders as the widest node of the corpus has children."""
-    widest = max(_widest(corpus))
+    widest = max(_widest(corpus).values())
     n_others = len(corpus.labels) - (CONTINUATION in corpus.labels)
     return {bare(n_others, n_children) for n_children in range(2, max(widest, 2) + 1)}
 
 
-def _widest(corpus: Corpus) -> Iterable[int]:
+def _widest(corpus: Corpus) -> dict[str, int]:
     most = dict.fromkeys(corpus.labels, 0)
     for tree in corpus.trees:
         for node in tree.nodes():
             most[node.label] = max(most[node.label], len(node.children))
-    return most.values()
+    return most

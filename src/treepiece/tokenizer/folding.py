@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from treepiece.tokenizer.shape import CLOSE
+from treepiece.tokenizer.shape import CLOSE, Shape, count_children
 from treepiece.trees.node import Node
 
 CONTINUATION = "<continuation>"
@@ -35,6 +35,11 @@ class Widths:
 
     most: Sequence[int]
     continuation: int
+
+
+def folds_properly(shape: Shape, continuation: int) -> bool:
+    """Return whether the continuation nodes of a unit, if any, have two children or more, as folding makes them."""
+    return all(shape[place] != continuation or n >= 2 for place, n in count_children(shape).items())
 
 
 def fold(tree: Node) -> Node:

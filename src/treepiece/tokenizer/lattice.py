@@ -143,6 +143,11 @@ class Lattice:
             node[level.nodes] = combine.reduceat(scores, level.edge_starts)
         return Scores(node, edge)
 
+    def is_possible(self) -> npt.NDArray[np.bool_]:
+        """Return which nodes have a partition at all."""
+        n_units = max(int(self.unit.max(initial=-1)) + 1, 0)
+        return np.isfinite(self.evaluate(np.zeros(n_units), np.maximum).node)
+
     def best_edges(self, scores: Scores) -> Ints:
         """Return the best edge of each node under `evaluate(..., np.maximum)`; of equal ones the first."""
         hits = np.flatnonzero(scores.edge == scores.node[self.owner])
@@ -156,11 +161,17 @@ class Lattice:
         return np.exp(scores.edge - np.where(np.isneginf(values), 0.0, values))
 
     def sharpened_shares(self, scores: Scores, theta: float) -> Floats:
-        """Return the shares to the power `theta`, normalised at each subtree again: the paper's local use of theta."""
-        shares = self.shares(scores)
-        powered = np.where((self.unit == JOIN) | (shares == 0.0), shares, shares**theta)
+        """Return the shares of the units at each subtree to the power `theta`, normalised again."""
+        # In logarithms, and with the best edge of each node at 0, so that no power is too small or too large.
+        possible = np.isfinite(scores.edge)
+        relative = np.where(possible, scores.edge - np.where(possible, scores.node[self.owner], 0.0), -np.inf)
+        relative[possible & (self.unit != JOIN)] *= theta
+        best = np.full(self.n_nodes, -np.inf)
+        np.maximum.at(best, self.owner, relative)
+        powered = np.exp(relative - np.where(np.isfinite(best), best, 0.0)[self.owner])
         totals = np.bincount(self.owner, powered, self.n_nodes)[self.owner]
-        return np.divide(powered, totals, out=np.zeros_like(powered), where=totals > 0.0)
+        shares: Floats = np.divide(powered, totals, out=np.zeros_like(powered), where=totals > 0.0)
+        return shares
 
     def expected_counts(self, shares: Floats, roots: Ints, root_counts: Floats, n_units: int) -> Floats:
         """Return how often each unit is used: sum of E[n(pi, unit) | S] over the roots S with their counts.

@@ -37,6 +37,7 @@ class Matcher:
         self.unit: list[int] = []  # fragment -> its unit, or -1
         for unit, shape in enumerate(shapes):
             self.unit[self._add(shape)] = unit
+        self.unit_at = [self.unit[fragment] if fragment >= 0 else -1 for fragment in self.fragment]  # state -> unit
 
     def match(self, forest: Forest) -> tuple[Lattice, list[int]]:
         """Return the lattice of a forest, and the lattice node of each subtree."""

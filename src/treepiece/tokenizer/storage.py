@@ -7,12 +7,12 @@ import json
 import math
 import os
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from treepiece.errors import TokenizerFileError
-from treepiece.tokenizer.folding import CONTINUATION
+from treepiece.tokenizer.folding import CONTINUATION, folds_properly
 from treepiece.tokenizer.shape import is_fragment
 from treepiece.tokenizer.training import TrainingReport
 from treepiece.tokenizer.vocabulary import Vocabulary
@@ -35,13 +35,13 @@ def save_vocabulary(folder: Path, vocabulary: Vocabulary, report: TrainingReport
     text = "".join(f"{unit.probability:.3e}\t{unit}\n" for unit in vocabulary)
     _replace(
         folder,
-        {FILE_NAME: json.dumps({**head, **body}).encode(), TEXT_NAME: text.encode("utf-8", errors="replace")},
+        {TEXT_NAME: text.encode("utf-8", errors="replace"), FILE_NAME: json.dumps({**head, **body}).encode()},
     )
 
 
 def load_vocabulary(folder: Path) -> tuple[Vocabulary, TrainingReport | None]:
     """Return what `save_vocabulary` wrote; raise if it is missing, damaged or of a newer format."""
-    path = folder / FILE_NAME
+    path = folder if folder.name == FILE_NAME else folder / FILE_NAME
     value = _read(path)
     if value.get("format") != FORMAT:
         raise TokenizerFileError(f"{path}: not a tokenizer: 'format' is {value.get('format')!r}, expected {FORMAT!r}")
@@ -95,18 +95,20 @@ def _vocabulary(body: dict[str, Any], path: Path) -> Vocabulary:
     shapes = tuple(tuple(unit[1:]) for unit in units)
     if not shapes or len(set(shapes)) < len(shapes):
         raise TokenizerFileError(f"{path}: 'units' must be a list of different units that is not empty")
-    return Vocabulary(tuple(labels), shapes, tuple(unit[0] for unit in units))
+    vocabulary = Vocabulary(tuple(labels), shapes, tuple(unit[0] for unit in units))
+    continuation = vocabulary.widths.continuation
+    if vocabulary.widths.most[continuation] < 2 or not all(folds_properly(shape, continuation) for shape in shapes):
+        raise TokenizerFileError(f"{path}: {CONTINUATION} must have a unit, and two children or more in every unit")
+    return vocabulary
 
 
 def _report(value: object, path: Path) -> TrainingReport | None:
     if value is None:
         return None
-    try:
-        assert isinstance(value, dict)
-        report = TrainingReport(**value)
-        return TrainingReport(report.n_labels, report.n_merges, report.base_units, tuple(report.em_objectives))
-    except (AssertionError, TypeError):
-        raise TokenizerFileError(f"{path}: 'report' is not that of a training run: {value!r:.60}") from None
+    names = [field.name for field in fields(TrainingReport)]
+    if not isinstance(value, dict) or sorted(value) != sorted(names) or not isinstance(value["em_objectives"], list):
+        raise TokenizerFileError(f"{path}: 'report' is not that of a training run: {value!r:.60}")
+    return TrainingReport(**value | {"em_objectives": tuple(value["em_objectives"])})
 
 
 def _is_list_of(kind: type, value: object) -> bool:
@@ -114,7 +116,7 @@ def _is_list_of(kind: type, value: object) -> bool:
 
 
 def _replace(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files so that each is either the old one or the new one, and none is new until all can be."""
+    """Write files so that each is either the old one or the new one; the last is replaced only after all others."""
     written: list[tuple[str, Path]] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +132,7 @@ def _replace(folder: Path, files: dict[str, bytes]) -> None:
             os.replace(draft, path)
     except OSError as error:
         raise TokenizerFileError(
-            f"{folder}: cannot be written: {error.strerror}; what was there before is unchanged"
+            f"{folder}: cannot be written: {error.strerror}; a tokenizer that was there before is unchanged"
         ) from error
     finally:
         for draft, _ in written:

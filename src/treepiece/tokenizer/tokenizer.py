@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 from treepiece.errors import OptionError, UnitError, UnknownLabelError
+from treepiece.options import one_of, whole_number
 from treepiece.tokenizer.assembly import Order, assemble, unit_places
 from treepiece.tokenizer.config import TokenizerConfig, check_theta
-from treepiece.tokenizer.corpus import Corpus, check_skeleton
+from treepiece.tokenizer.corpus import Corpus, Trees, check_skeleton
 from treepiece.tokenizer.forest import Forest
 from treepiece.tokenizer.lattice import Lattice
 from treepiece.tokenizer.matcher import Matcher
@@ -55,14 +56,17 @@ class TreePieceTokenizer:
         self.units = vocabulary
         self.report = report
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with {len(self.units):,} units over {len(self.units.known_labels):,} labels>"
+
     @classmethod
     def train(
         cls,
-        trees: Iterable[Node | tuple[Node, int]],
+        trees: Trees,
         config: TokenizerConfig | None = None,
         on_progress: OnProgress | None = None,
     ) -> TreePieceTokenizer:
-        """Return a tokenizer for trees like these, each given alone or as (tree, count)."""
+        """Return a tokenizer for trees like these: each alone, as (tree, count), or in a Counter."""
         return cls(*train_vocabulary(Corpus.collect(trees), config or TokenizerConfig(), on_progress))
 
     @overload
@@ -100,7 +104,7 @@ class TreePieceTokenizer:
                 if not missing_ok:
                     raise
         best = BestPartitions(self._matcher, forest, self.units.log_p)
-        level_order = Order(order) is Order.LEVEL
+        level_order = one_of("order", order, Order) is Order.LEVEL
         for tree, label, children in roots:
             unit_ids = encodings[tree] = best.units(label, children, level_order=level_order)
             if unit_ids is None and not missing_ok:
@@ -109,11 +113,11 @@ class TreePieceTokenizer:
 
     def decode(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> Node:
         """Return the tree that units make; raise where they do not make exactly one."""
-        return assemble(unit_ids, self.units, Order(order))
+        return assemble(unit_ids, self.units, one_of("order", order, Order))
 
     def places(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> list[int]:
         """Return which of the units each node comes from, for the nodes of `decode(unit_ids)` in pre-order."""
-        return unit_places(unit_ids, self.units, Order(order))
+        return unit_places(unit_ids, self.units, one_of("order", order, Order))
 
     def draw(self, tree: Node, *, colour: bool = False) -> str:
         """Return a drawing of a tree, with or without words, that tells the number of each node's unit."""
@@ -124,8 +128,10 @@ class TreePieceTokenizer:
         return svg(tree, self._places_of(tree))
 
     def _places_of(self, tree: Node) -> list[int]:
-        skeleton = tree if tree.is_skeleton else Frame.from_tree(tree).skeleton
-        return self.places(self.encode(skeleton))
+        skeleton = Frame.from_tree(tree).skeleton if isinstance(tree, Node) and not tree.is_skeleton else tree
+        places = self.places(self.encode(skeleton))
+        rank = {place: number for number, place in enumerate(dict.fromkeys(places))}
+        return [rank[place] for place in places]  # counted through: a continuation has a place but no node
 
     def sample(
         self,
@@ -138,32 +144,47 @@ class TreePieceTokenizer:
     ) -> UnitIds:
         """Return the units of a random partition pi, drawn with probability in proportion to p(pi) ** theta.
 
-        With `local` each step of the way down is drawn with its own probability to the power theta, as in the paper's
-        Algorithm 3. For theta = 1 both are the same; theta = 0 is uniform over partitions, or over steps.
+        With `local` the unit at each step of the way down is drawn with its own probability to the power theta, as the
+        paper's Algorithm 3 does with the steps of its way back. For theta = 1 both are the same; theta = 0 is uniform
+        over partitions, or over the units at each step.
         """
+        return self.sample_batch([tree], rng, theta=theta, local=local, order=order)[0]
+
+    def sample_batch(
+        self,
+        trees: Iterable[Node],
+        rng: np.random.Generator,
+        *,
+        theta: float = 1.0,
+        local: bool = False,
+        order: Order = Order.PRE,
+    ) -> list[UnitIds]:
+        """Return what `sample` returns for each tree, equal ones drawn anew, working once for each distinct tree."""
         check_theta(theta)
-        lattice, root = self._lattice(tree)
-        weights = self.units.weights
-        if local:
-            shares = lattice.sharpened_shares(lattice.evaluate(weights, np.logaddexp), theta)
-        else:
-            shares = lattice.shares(lattice.evaluate(weights * theta, np.logaddexp))
+        if not isinstance(rng, np.random.Generator):
+            raise OptionError(f"rng must be a generator of numpy, such as numpy.random.default_rng(0), got {rng!r:.60}")
+        trees = list(trees)
+        lattice, roots = self._lattice(trees)
+        scores = lattice.evaluate(self.units.weights * (1.0 if local else theta), np.logaddexp)
+        shares = lattice.sharpened_shares(scores, theta) if local else lattice.shares(scores)
         choose = choose_random(lattice, shares, rng)
-        level_order = Order(order) is Order.LEVEL
-        return tuple(unit for unit, _ in read_partition(lattice, root, choose, level_order=level_order))
+        level_order = one_of("order", order, Order) is Order.LEVEL
+        return [
+            tuple([unit for unit, _ in read_partition(lattice, roots[tree], choose, level_order=level_order)])
+            for tree in trees
+        ]
 
     def nbest(self, tree: Node, n: int) -> list[ScoredUnits]:
         """Return up to `n` partitions of the tree, the most probable first, in pre-order."""
-        if type(n) is not int or n < 1:
-            raise OptionError(f"n must be a whole number, 1 or more, got {n!r}")
-        lattice, root = self._lattice(tree)
-        found = nbest_partitions(lattice, root, self.units.weights, n)
+        n = whole_number("n", n, 1)
+        lattice, roots = self._lattice([tree])
+        found = nbest_partitions(lattice, roots[tree], self.units.weights, n)
         return [ScoredUnits(tuple(unit for unit, _ in pieces), score) for score, pieces in found]
 
     def score(self, tree: Node) -> float:
         """Return log P(tree), the sum over all its partitions."""
-        lattice, root = self._lattice(tree)
-        return float(lattice.evaluate(self.units.weights, np.logaddexp).node[root])
+        lattice, roots = self._lattice([tree])
+        return float(lattice.evaluate(self.units.weights, np.logaddexp).node[roots[tree]])
 
     def serialize(self, unit_ids: Sequence[int]) -> list[int]:
         """Return a pre-order sequence of units with placeholder nests (see `nests`)."""
@@ -182,15 +203,20 @@ class TreePieceTokenizer:
     def _matcher(self) -> Matcher:
         return Matcher(self.units.shapes, cut_anywhere=False)
 
-    def _lattice(self, tree: Node) -> tuple[Lattice, int]:
+    def _lattice(self, trees: Iterable[Node]) -> tuple[Lattice, dict[Node, int]]:
+        """Return the lattice of trees and the node of each; raise if one has no partition."""
         forest = Forest(self.units.known_labels, self.units.widths)
-        check_skeleton(tree)
-        number = forest.add(tree)
+        numbers: dict[Node, int] = {}
+        for tree in trees:
+            if tree not in numbers:
+                check_skeleton(tree)
+                numbers[tree] = forest.add(tree)
         lattice, nodes = self._matcher.match(forest)
-        root = nodes[number]
-        if np.isneginf(lattice.evaluate(self.units.weights, np.maximum).node[root]):
-            raise _no_partition(tree)
-        return lattice, root
+        possible = lattice.is_possible()
+        for tree, number in numbers.items():
+            if not possible[nodes[number]]:
+                raise _no_partition(tree)
+        return lattice, {tree: nodes[number] for tree, number in numbers.items()}
 
 
 def _no_partition(tree: Node) -> UnitError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from treepiece.tokenizer.config import Expansion, TokenizerConfig
 from treepiece.tokenizer.corpus import Corpus
 from treepiece.tokenizer.em import Fit, Problem, fit_units
 from treepiece.tokenizer.expansion import bare_patterns, best_patterns, continuation_patterns, sampled_patterns
-from treepiece.tokenizer.folding import CONTINUATION
+from treepiece.tokenizer.folding import CONTINUATION, folds_properly
 from treepiece.tokenizer.forest import Forest
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import BaseVocabulary, learn_merges
@@ -41,9 +40,15 @@ def train_vocabulary(
     rng = np.random.default_rng(config.seed)
     base = learn_merges(corpus, config.merges, lambda done: report_to("merges", done, config.merges))
     problem = _pose(corpus, Matcher(base.shapes, cut_anywhere=True))
-    on_iteration = partial(_report_iteration, report_to, config.em_iterations)
     is_label = np.arange(len(base.shapes)) < base.n_labels
-    fit = fit_units(problem, np.array(base.counts, float), is_label, config.em_config, rng, on_iteration)
+    fit = fit_units(
+        problem,
+        np.array(base.counts, float),
+        is_label,
+        config.em_config,
+        rng,
+        lambda done: report_to("EM", done, config.em_iterations),
+    )
     report_to("units", 0, 1)
     if config.expansion is Expansion.PAPER:
         log_p = _expand_as_in_paper(corpus, problem, base, fit, config, rng)
@@ -54,11 +59,8 @@ def train_vocabulary(
     labels = dict.fromkeys((*corpus.labels, CONTINUATION))
     vocabulary = Vocabulary(tuple(labels), tuple(shapes), tuple(log_p[shape] for shape in shapes))
     n_merges = len(base.shapes) - base.n_labels
-    return vocabulary, TrainingReport(len(labels) - 1, n_merges, len(base.shapes), fit.objectives)
-
-
-def _report_iteration(report_to: OnProgress, total: int, done: int) -> None:
-    report_to("EM", done, total)
+    n_labels = len(labels) - 1
+    return vocabulary, TrainingReport(n_labels, n_merges, n_labels + n_merges, fit.objectives)
 
 
 def _pose(corpus: Corpus, matcher: Matcher) -> Problem:
@@ -94,4 +96,5 @@ def _expand_as_in_paper(
     result = {shape: log_p[without_holes(shape)] for shape in {*patterns, *base.shapes}}
     result |= dict.fromkeys(continuation_patterns(corpus), rarest)
     # What EM has driven to probability zero is in no partition, so it would only take up an id.
-    return {shape: value for shape, value in result.items() if value > -np.inf}
+    continuation = len(corpus.labels) - (CONTINUATION in corpus.labels)
+    return {shape: value for shape, value in result.items() if value > -np.inf and folds_properly(shape, continuation)}

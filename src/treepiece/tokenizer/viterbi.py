@@ -24,7 +24,6 @@ class BestPartitions:
     def __init__(self, matcher: Matcher, forest: Forest, log_p: Sequence[float]) -> None:
         self._matcher = matcher
         self._log_p = log_p
-        self._unit_at = [matcher.unit[fragment] if fragment >= 0 else -1 for fragment in matcher.fragment]
         self._unit: list[int] = []  # of each subtree, -1 where no partition exists
         self._below: list[tuple[int, ...]] = []  # the subtrees that this unit cuts off
         self._options: list[dict[int, Way]] = []  # what may be read at each subtree, fragment or HOLE
@@ -78,8 +77,9 @@ class BestPartitions:
         """Return the score, the unit and the subtrees cut off of the best way that is a whole unit."""
         best, best_unit = -math.inf, -1
         best_below: tuple[int, ...] = ()
+        unit_at = self._matcher.unit_at
         for state, (score, below) in ways.items():
-            unit = self._unit_at[state]
+            unit = unit_at[state]
             if unit >= 0:
                 score += self._log_p[unit]
                 if score > best or (score == best and unit < best_unit):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from treepiece.errors import UnitError
 from treepiece.tokenizer.folding import CONTINUATION, Widths
 from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.shape import CLOSE, HOLE, PLACEHOLDER, Shape, build_node, count_children, hole_parents
-from treepiece.trees.brackets import format_brackets, parse_brackets
+from treepiece.trees.brackets import parse_brackets, quote_label
 from treepiece.trees.node import Kind, Node
 
 
@@ -32,11 +33,17 @@ class Unit:
 
     @property
     def probability(self) -> float:
-        """The unit's share in the TreePiece simplex."""
+        """The probability of the unit.
+
+        Those of the default expansion add up to one. In the paper's, units that differ in their placeholders only have
+        the probability of the same unit without placeholders, and it is those that add up to one.
+        """
         return math.exp(self.log_p)
 
     def __str__(self) -> str:
-        return format_brackets(self.tree, any_label=True)
+        """Return the unit as bracket text; labels that such text cannot hold are put in quotation marks."""
+        parts = {Kind.OPEN: "[{}", Kind.WORD: "{}", Kind.CLOSE: "]"}
+        return " ".join(parts[kind].format(quote_label(text)) for kind, text in self.tree.events())
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,13 @@ class Vocabulary(Sequence[Unit]):
     def __len__(self) -> int:
         return len(self.shapes)
 
-    def __getitem__(self, unit_id: int) -> Unit:  # type: ignore[override]
+    @overload
+    def __getitem__(self, unit_id: int) -> Unit: ...
+    @overload
+    def __getitem__(self, unit_id: slice) -> list[Unit]: ...
+    def __getitem__(self, unit_id: int | slice) -> Unit | list[Unit]:
+        if isinstance(unit_id, slice):
+            return [self[place] for place in range(len(self))[unit_id]]
         shape = self.shapes[unit_id]
         return Unit(
             id=range(len(self))[unit_id],

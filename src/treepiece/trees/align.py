@@ -50,10 +50,10 @@ def _match_across_blanks(utterance: str, place: int, word: str) -> int:
     for char in word:
         place = _skip_blanks(utterance, place, until=char)
         if not utterance.startswith(char, place):
-            found = utterance[place : place + len(word)] or "its end"
+            found = utterance[place : place + len(word)]
             raise FrameError(
-                f"character {place + 1} of the utterance: the parse has {word!r} where the utterance has {found!r}: "
-                "they must be equal but for blanks"
+                f"character {place + 1} of the utterance: the parse has {word!r} where the utterance "
+                f"{f'has {found!r}' if found else 'ends'}: they must be equal but for blanks"
             )
         place += 1
     return place

@@ -5,6 +5,7 @@ everything else is a word, so that an utterance may contain brackets of its own.
 `any_label=True`: there every token that starts with `[` opens a node.
 """
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -46,7 +47,7 @@ def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
             path.append((label, match.start() + 1))
             yield Kind.OPEN, label
         elif not path:
-            wanted = "[ or a label" if any_label else "[IN: or [SL:"
+            wanted = "[LABEL" if any_label else "[IN: or [SL:"
             raise TreeParseError(
                 f"the word {token!r} stands outside the tree, which begins with {wanted} and ends with its ']'"
                 f"{_hint(odd_word)}",
@@ -98,6 +99,15 @@ def format_brackets(tree: Node, *, any_label: bool = False) -> str:
         else:
             parts.append("]")
     return " ".join(parts)
+
+
+def quote_label(label: str) -> str:
+    """Return a label as it stands where bracket text can hold it, else in quotation marks, for eyes only.
+
+    >>> quote_label("SL:TODO"), quote_label("to do")
+    ('SL:TODO', '"to do"')
+    """
+    return label if _is_plain(label) else json.dumps(label)
 
 
 def is_top_label(label: str) -> bool:

@@ -41,13 +41,13 @@ class Frame:
     words: tuple[str, ...]
     skeleton: Node
     spans: tuple[Span, ...]
-    utterance: str = field(compare=False, default="")
+    utterance: str = field(compare=False)
     n_mixed: int = field(compare=False, default=0)
     """How many slots had words of their own beside a nested node; decoupled form does not say which."""
 
     def __post_init__(self) -> None:
-        if not self.utterance:
-            object.__setattr__(self, "utterance", " ".join(self.words))
+        if "" in self.words:
+            raise FrameError(f"word {self.words.index('')} of a frame is empty")
         if not self.skeleton.is_skeleton:
             raise FrameError("the skeleton of a frame holds words: build the frame with Frame.from_tree")
         n_leaves = len(leaf_labels(self.skeleton))
@@ -64,7 +64,7 @@ class Frame:
 
     @classmethod
     def from_brackets(cls, text: str, utterance: str | None = None) -> Frame:
-        """Return the frame of TOP text; `utterance` is the text as the user typed it."""
+        """Return the frame of TOP text; `utterance` is the text as the user typed it, by default the parse's words."""
         return cls._from_events(scan_brackets(text), utterance)
 
     @classmethod
@@ -96,7 +96,8 @@ class Frame:
                     n_mixed += bool(n_children and n_words)
                 outline.append(None)
         # Leaves close in the order in which they open, so the spans are in pre-order already.
-        frame = cls(tuple(words), _shared_skeleton(tuple(outline)), tuple(spans), utterance or "", n_mixed)
+        typed = " ".join(words) if utterance is None else utterance
+        frame = cls(tuple(words), _shared_skeleton(tuple(outline)), tuple(spans), typed, n_mixed)
         frame._check_utterance()
         return frame
 

@@ -40,6 +40,8 @@ class Node:
     def __init__(self, label: str, children: Iterable[Node | str] = ()) -> None:
         if not isinstance(label, str) or not label:
             raise TypeError(f"a label is a string that is not empty, got {label!r}")
+        if isinstance(children, str):
+            raise TypeError(f"the children of {label!r} are a list of nodes and words, not the text {children!r:.40}")
         children = tuple(children)
         is_skeleton = True
         for child in children:
@@ -161,11 +163,6 @@ class TreeBuilder:
         self.root: Node | None = None
         self._make = make
         self._open: list[tuple[str, list[Node | str]]] = []
-
-    @property
-    def n_open(self) -> int:
-        """How many nodes are open."""
-        return len(self._open)
 
     def open(self, label: str) -> None:
         """Start a node below the innermost open one."""

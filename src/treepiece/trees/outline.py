@@ -13,9 +13,16 @@ _PLAIN = dict.fromkeys((*range(32), *range(127, 160), *range(0xD800, 0xE000)), "
 
 
 def outline(
-    tree: Node, units: Sequence[int] | None = None, *, colour: bool = False, limits: Limits | None = None
+    tree: Node,
+    units: Sequence[int] | None = None,
+    *,
+    colour: bool = False,
+    quote: bool = True,
+    limits: Limits | None = None,
 ) -> str:
     """Return a tree as indented lines; with `units`, the unit of each node in pre-order, cuts are dotted.
+
+    Words stand in quotation marks, unless `quote` is False.
 
     >>> print(outline(Node("A", [Node("B", ["two", "words"]), Node("C")]), units=[0, 0, 1]))
     A                  1
@@ -38,8 +45,9 @@ def outline(
             dash = "┄┄" if box.unit != above.unit and not box.is_words else "──"
             branch = "".join(rails) + ("└" if is_last[place] else "├") + dash + " "
             rails.append("    " if is_last[place] else "│   ")
-        words = f' "{boxes[inline[place]].text}"' if place in inline else ""
-        text = f'"{box.text}"' if box.is_words else box.text + words
+        mark = '"' if quote else ""
+        words = f" {mark}{boxes[inline[place]].text}{mark}" if place in inline else ""
+        text = f"{mark}{box.text}{mark}" if box.is_words else box.text + words
         lines.append((branch, " ".join(filter(None, (text, box.hidden_note))).translate(_PLAIN), box))
     return "\n".join(_finish(lines, colour=colour))
 

@@ -37,6 +37,10 @@ class Limits:
     depth: int = 64
     boxes: int = 2_000
 
+    def __post_init__(self) -> None:
+        if self.depth < 1 or self.boxes < 1:
+            raise OptionError(f"a drawing shows one level and one box at the least, got {self}")
+
 
 def sketch(tree: Node, units: Sequence[int] | None = None, limits: Limits | None = None) -> list[Box]:
     """Return the boxes of a drawing in pre-order; `units` gives the unit of each node in pre-order.

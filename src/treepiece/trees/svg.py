@@ -25,7 +25,7 @@ def svg(tree: Node, units: Sequence[int] | None = None, *, limits: Limits | None
     boxes = sketch(tree, units, limits or Limits(boxes=500))
     widths = [len(_shown(box)) * _CHAR + 16 for box in boxes]
     centres, total = _lay_out(boxes, widths)
-    height = (max(box.depth for box in boxes) + 1) * _LEVEL - _LEVEL + _HEIGHT + 16
+    height = max(box.depth for box in boxes) * _LEVEL + _HEIGHT + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {total:.0f} {height}" width="{total:.0f}" '
         f'height="{height}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">',
@@ -49,16 +49,16 @@ def _lay_out(boxes: Sequence[Box], widths: Sequence[float]) -> tuple[list[float]
         if box.parent is not None:
             children[box.parent].append(place)
     room = [0.0] * len(boxes)  # that each box needs with all below it
+    below = [0.0] * len(boxes)  # that its children need side by side
     for place in reversed(range(len(boxes))):
-        below = sum(room[child] for child in children[place]) + _GAP * max(len(children[place]) - 1, 0)
-        room[place] = max(widths[place], below)
+        below[place] = sum(room[child] + _GAP for child in children[place]) - (_GAP if children[place] else 0)
+        room[place] = max(widths[place], below[place])
     left = [0.0] * len(boxes)
     left[0] = 8.0
     centres = [0.0] * len(boxes)
     for place in range(len(boxes)):
         centres[place] = left[place] + room[place] / 2
-        below = sum(room[child] for child in children[place]) + _GAP * max(len(children[place]) - 1, 0)
-        at = centres[place] - below / 2
+        at = centres[place] - below[place] / 2
         for child in children[place]:
             left[child] = at
             at += room[child] + _GAP

@@ -1,0 +1,31 @@
+"""Checks of single options, so that a wrong value is named before any work is done."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import SupportsIndex, TypeVar
+
+from treepiece.errors import OptionError
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+def whole_number(name: str, value: SupportsIndex, least: int, most: int | None = None) -> int:
+    """Return a whole number, which may be numpy's, as Python's own; raise if it is none or out of range.
+
+    >>> whole_number("beam", 5, least=1)
+    5
+    """
+    number = value.__index__() if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
+    if number is None or number < least or (most is not None and number > most):
+        limit = f"{least} or more" if most is None else f"from {least} to {most:,}"
+        raise OptionError(f"{name} must be a whole number, {limit}, got {value!r}")
+    return number
+
+
+def one_of(name: str, value: str, kind: type[_Member]) -> _Member:
+    """Return the member of an enumeration that a text names; raise with the choices if there is none."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise OptionError(f"{name} must be one of {', '.join(kind)}, got {value!r}") from None
