@@ -37,13 +37,15 @@ class Corpus:
         """Return the corpus of trees."""
         counter: Counter[Node] = Counter()
         for item in trees.items() if isinstance(trees, Mapping) else trees:
-            tree, count = item if isinstance(item, tuple) else (item, 1)
-            check_skeleton(tree)
-            counter[tree] += _checked(count)
+            if isinstance(item, tuple):
+                counter[item[0]] += _checked(item[1])
+            else:
+                counter[item] += 1
         if not counter:
             raise OptionError("there are no trees to learn from: pass at least one")
         labels: set[str] = set()
         for tree in counter:
+            check_skeleton(tree)
             labels.update(node.label for node in tree.nodes())
         if CONTINUATION in labels:
             raise TreeParseError(f"the label {CONTINUATION!r} is reserved: rename it")
