@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treepiece import Node, TokenizerConfig, TreePieceTokenizer, parse_brackets
+from treepiece import TokenizerConfig, TreePieceTokenizer, parse_brackets
 from treepiece.data.toy import toy_frames
-from treepiece.decoding.grammar import Partial, UnitGrammar, label_pairs
-from treepiece.decoding.search import SearchConfig, log_softmax, search_units
+from treepiece.decoding.grammar import UnitGrammar, label_pairs
+from treepiece.decoding.search import log_softmax, search_units
 from treepiece.errors import OptionError, UnitError
+from treepiece.tokenizer.assembly import Order, assemble
+from treepiece.tokenizer.vocabulary import Vocabulary
 
 SKELETONS = [frame.skeleton for frame in toy_frames(300)]
 PAIRS = label_pairs(SKELETONS)
@@ -28,7 +30,8 @@ def is_valid(tree):
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4), st.integers(1, 40), st.floats(0, 50))
 @settings(max_examples=60)
 def test_random_scores_give_valid_trees_within_the_budget(seed, n, beam, budget, scale):
-    for candidates in search_units(n, noise(seed, scale), TOY, SearchConfig(beam, budget)):
+    grammar = UnitGrammar(TOY.vocabulary, PAIRS, budget=budget)
+    for candidates in search_units(n, noise(seed, scale), grammar, beam=beam):
         assert 1 <= len(candidates) <= beam
         assert len({candidate.skeleton for candidate in candidates}) == len(candidates)
         for candidate in candidates:
@@ -41,14 +44,13 @@ def test_random_scores_give_valid_trees_within_the_budget(seed, n, beam, budget,
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308, -1e308])
 def test_broken_scores_give_valid_trees(value):
     score = lambda rows: np.full((len(rows), len(TOY.vocabulary)), value)  # noqa: E731
-    for candidates in search_units(3, score, TOY, SearchConfig(beam=3)):
+    for candidates in search_units(3, score, TOY, beam=3):
         assert all(is_valid(candidate.skeleton) for candidate in candidates)
 
 
 SMALL_TREES = [parse_brackets(text, any_label=True) for text in ("[A [B ] [B ] ]", "[A [B [A ] ] ]", "[A ]")]
-SMALL = UnitGrammar(
-    TreePieceTokenizer.train(SMALL_TREES * 3, TokenizerConfig(merges=3)).units, label_pairs(SMALL_TREES)
-)
+SMALL_UNITS = TreePieceTokenizer.train(SMALL_TREES * 3, TokenizerConfig(merges=3)).units
+SMALL = UnitGrammar(SMALL_UNITS, label_pairs(SMALL_TREES), budget=6)
 
 
 def table_scores(rows):
@@ -61,7 +63,7 @@ def table_scores(rows):
     )
 
 
-def all_trees(item, budget):
+def all_trees(item):
     """Return every complete sequence within the budget with its log-probability, by enumeration."""
     done, todo = [], [SMALL.start()]
     while todo:
@@ -69,7 +71,7 @@ def all_trees(item, budget):
         if partial.is_complete:
             done.append(partial)
             continue
-        allowed = SMALL.allowed(partial, budget)
+        allowed = SMALL.allowed(partial)
         log_p = log_softmax(table_scores([(item, partial)]), allowed[None])[0]
         todo += [SMALL.extend(partial, unit, float(log_p[unit])) for unit in np.flatnonzero(allowed)]
     return done
@@ -77,15 +79,13 @@ def all_trees(item, budget):
 
 @pytest.mark.parametrize("item", range(4))
 def test_a_wide_beam_finds_every_tree_with_its_probability(item):
-    every = all_trees(item, budget=6)
+    every = all_trees(item)
     assert sum(math.exp(partial.log_p) for partial in every) == pytest.approx(1.0)
     score = lambda rows: table_scores([(item, partial) for _, partial in rows])  # noqa: E731
-    (found,) = search_units(1, score, SMALL, SearchConfig(beam=len(every), budget=6))
+    (found,) = search_units(1, score, SMALL, beam=len(every))
     assert sum(math.exp(candidate.log_p) for candidate in found) == pytest.approx(1.0)
     by_tree = {}
     for partial in every:
-        from treepiece.tokenizer.assembly import Order, assemble
-
         by_tree.setdefault(assemble(partial.unit_ids, SMALL.vocabulary, Order.PRE), []).append(partial.log_p)
     assert {c.skeleton for c in found} == set(by_tree)
     for candidate in found:
@@ -93,34 +93,32 @@ def test_a_wide_beam_finds_every_tree_with_its_probability(item):
 
 
 def test_utterances_do_not_influence_each_other():
-    together = search_units(5, table_scores, SMALL, SearchConfig(beam=2, budget=9))
+    together = search_units(5, table_scores, SMALL, beam=2)
     for item in range(5):
         score = lambda rows, item=item: table_scores([(item, partial) for _, partial in rows])  # noqa: E731
-        assert search_units(1, score, SMALL, SearchConfig(beam=2, budget=9))[0] == together[item]
+        assert search_units(1, score, SMALL, beam=2)[0] == together[item]
 
 
 def test_greedy_takes_the_best_unit_at_each_step():
-    (found,) = search_units(1, table_scores, SMALL, SearchConfig(budget=20))
+    (found,) = search_units(1, table_scores, SMALL)
     partial = SMALL.start()
     while not partial.is_complete:
-        row = np.where(SMALL.allowed(partial, 20), table_scores([(0, partial)])[0], -np.inf)
+        row = np.where(SMALL.allowed(partial), table_scores([(0, partial)])[0], -np.inf)
         partial = SMALL.extend(partial, int(row.argmax()), 0.0)
     assert found[0].unit_ids == partial.unit_ids
 
 
 def test_bad_options():
     with pytest.raises(OptionError, match="beam must be a whole number, 1 or more, got 0"):
-        SearchConfig(beam=0)
+        search_units(1, table_scores, SMALL, beam=0)
     with pytest.raises(OptionError, match="budget must be a whole number"):
-        SearchConfig(budget=2.5)
-    two = [parse_brackets("[A [B ] ]", any_label=True)]
-    grammar = UnitGrammar(TreePieceTokenizer.train(two).units, [(None, "A"), ("A", "B")])
-    assert Partial((), (grammar.root,), 0, 0.0) == grammar.start()
+        UnitGrammar(SMALL_UNITS, label_pairs(SMALL_TREES), budget=2.5)
+    units = TreePieceTokenizer.train([parse_brackets("[A [B ] ]", any_label=True)]).units
     with pytest.raises(UnitError, match="no tree can be completed at the root"):
-        UnitGrammar(TreePieceTokenizer.train(two).units, [("A", "B")])
+        UnitGrammar(units, [("A", "B")])
     with pytest.raises(UnitError, match="no tree can be completed below 'A'"):
-        UnitGrammar(TreePieceTokenizer.train(two).units, [(None, "A")])
-    assert Node("A") in {
-        c.skeleton
-        for c in search_units(1, lambda rows: np.zeros((1, len(grammar.vocabulary))), grammar, SearchConfig(2, 1))[0]
-    }
+        UnitGrammar(units, [(None, "A")])
+    shapes = tuple(shape for shape in units.shapes if len(shape) > 2 or shape[0] != units.label_ids["A"])
+    without_bare_root = Vocabulary(units.labels, shapes, (0.0,) * len(shapes))
+    with pytest.raises(OptionError, match="a budget of 1 nodes is too small: a tree needs 2"):
+        UnitGrammar(without_bare_root, [(None, "A"), ("A", "B")], budget=1)

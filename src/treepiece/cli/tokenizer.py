@@ -97,7 +97,7 @@ def encode(
 ) -> None:
     """Cut trees into units.
 
-    Draws each tree with the number of its unit beside each node, and the ids of the units. With --json one object a
+    Draws each tree, beside each node the number of its unit in the list of ids below. With --json one object a
     tree: its `line`, `ids`, `units`; the last two are null for a tree with a label that the tokenizer does not know.
 
     Example: `echo "[IN:A [SL:B ] ]" | treepiece tokenizer encode --tokenizer tokenizer`
@@ -112,7 +112,7 @@ def encode(
         elif unit_ids is None:
             say(f"{outline(row.skeleton)}\ncannot be encoded: {_why_not(loaded, row.skeleton)}\n")
         else:
-            say(loaded.draw(row.skeleton, colour=wants_colour()))
+            say(outline(row.skeleton, loaded.places(unit_ids, order=order), colour=wants_colour()))
             say(f"ids: {' '.join(map(str, unit_ids))}\n")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.errors import OptionError, UnitError
+from treepiece.options import whole_number
 from treepiece.tokenizer.folding import CONTINUATION
 from treepiece.tokenizer.shape import HOLE, hole_parents
 from treepiece.tokenizer.vocabulary import Vocabulary
@@ -61,8 +62,9 @@ class UnitGrammar:
     Continuation units are never generated: they fold what is wider than training was.
     """
 
-    def __init__(self, vocabulary: Vocabulary, pairs: Iterable[Pair]) -> None:
+    def __init__(self, vocabulary: Vocabulary, pairs: Iterable[Pair], *, budget: int = 64) -> None:
         self.vocabulary = vocabulary
+        self.budget = whole_number("budget", budget, 1)
         self.root = len(vocabulary.labels)
         """In place of a label, where the root of the tree stands."""
         self.holes = tuple(hole_parents(shape) for shape in vocabulary.shapes)
@@ -74,6 +76,8 @@ class UnitGrammar:
             if not np.isfinite(self._least[label]):
                 place = "at the root" if label == self.root else f"below {vocabulary.labels[label]!r}"
                 raise UnitError(f"no tree can be completed {place}: the grammar needs the pairs of all training trees")
+        if self.budget < self._least[self.root]:
+            raise OptionError(f"a budget of {budget} nodes is too small: a tree needs {self._least[self.root]:.0f}")
 
     def _allow(self, pairs: Iterable[Pair]) -> Bools:
         labels = self.vocabulary.known_labels
@@ -108,26 +112,21 @@ class UnitGrammar:
         total: Floats = self._n_nodes + np.array(below)
         return total
 
-    def check_budget(self, budget: int) -> None:
-        """Raise unless every tree can be completed with so many nodes."""
-        if budget < self._least[self.root]:
-            raise OptionError(f"a budget of {budget} nodes is too small: a tree needs {self._least[self.root]:.0f}")
-
     def start(self) -> Partial:
         """Return the tree of which nothing is written."""
         return Partial((), (self.root,), 0, 0.0)
 
-    def allowed(self, partial: Partial, budget: int) -> Bools:
+    def allowed(self, state: Partial) -> Bools:
         """Return which units may fill the first open placeholder, one boolean a unit."""
-        reserved = partial.n_nodes + sum(self._least[label] for label in partial.open[:-1])
-        fits: Bools = self._allowed[partial.open[-1]] & (self._costs <= budget - reserved)
+        reserved = state.n_nodes + sum(self._least[label] for label in state.open[:-1])
+        fits: Bools = self._allowed[state.open[-1]] & (self._costs <= self.budget - reserved)
         return fits
 
-    def extend(self, partial: Partial, unit: int, log_p: float) -> Partial:
+    def extend(self, state: Partial, token: int, log_p: float) -> Partial:
         """Return the tree with one more unit in its first open placeholder."""
         return Partial(
-            (*partial.unit_ids, unit),
-            partial.open[:-1] + self.holes[unit][::-1],
-            partial.n_nodes + int(self._n_nodes[unit]),
-            partial.log_p + log_p,
+            (*state.unit_ids, token),
+            state.open[:-1] + self.holes[token][::-1],
+            state.n_nodes + int(self._n_nodes[token]),
+            state.log_p + log_p,
         )

@@ -1,13 +1,15 @@
-"""Greedy and beam search over units, for many utterances at once.
+"""Greedy and beam search, for many utterances at once.
 
-There is no end token: a tree is complete when no placeholder is open. Scores are normalised over the units that the
-grammar allows, so that they are probabilities of trees.
+What is searched is a grammar's business: trees of units, where there is no end token because a tree is complete when
+no placeholder is open, or sequences of labels, pointers and brackets. Scores are normalised over what the grammar
+allows, so that they are probabilities of whole outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,20 +21,33 @@ from treepiece.trees.node import Node
 
 Logits = npt.NDArray[np.floating]
 
-ScoreUnits = Callable[[Sequence[tuple[int, Partial]]], Logits]
-"""Given (utterance, tree so far) pairs, returns a row for each pair with the logits of the next unit."""
+
+class State(Protocol):
+    """An output that is being written."""
+
+    @property
+    def log_p(self) -> float:
+        """The log-probability of what is written."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to write."""
 
 
-@dataclass(frozen=True)
-class SearchConfig:
-    """How wide to search, and how many nodes a tree may have."""
+S = TypeVar("S", bound=State)
 
-    beam: int = 1
-    budget: int = 64
+Score = Callable[[Sequence[tuple[int, S]]], Logits]
+"""Given (utterance, output so far) pairs, returns a row for each pair with the logits of the next token."""
 
-    def __post_init__(self) -> None:
-        for name in ("beam", "budget"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+
+class Grammar(Protocol[S]):
+    """Says what may come next; from every state that is not complete something may, and completion is near."""
+
+    def allowed(self, state: S) -> Bools:
+        """Return which tokens may come next."""
+
+    def extend(self, state: S, token: int, log_p: float) -> S:
+        """Return the output with one more token."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +60,33 @@ class Candidate:
 
 
 def search_units(
-    n_utterances: int, score: ScoreUnits, grammar: UnitGrammar, config: SearchConfig
+    n_utterances: int, score: Score[Partial], grammar: UnitGrammar, *, beam: int = 1
 ) -> list[list[Candidate]]:
     """Return for each utterance up to `beam` different skeletons, the most probable first."""
-    grammar.check_budget(config.budget)
-    beams = [[grammar.start()] for _ in range(n_utterances)]
+    found = beam_search([grammar.start()] * n_utterances, score, grammar, beam=beam)
+    return [_merge_equal_trees(partials, grammar) for partials in found]
+
+
+def beam_search(starts: Sequence[S], score: Score[S], grammar: Grammar[S], *, beam: int = 1) -> list[list[S]]:
+    """Return for each start up to `beam` complete outputs, the most probable first; with a beam of 1 it is greedy."""
+    beam = whole_number("beam", beam, 1)
+    beams = [[start] for start in starts]
     while True:
-        rows = [(item, partial) for item, beam in enumerate(beams) for partial in beam if not partial.is_complete]
+        rows = [(item, state) for item, states in enumerate(beams) for state in states if not state.is_complete]
         if not rows:
-            return [_candidates(beam, grammar) for beam in beams]
-        allowed = np.array([grammar.allowed(partial, config.budget) for _, partial in rows])
-        log_p = log_softmax(score(rows), allowed)
-        grown: list[list[Partial]] = [[partial for partial in beam if partial.is_complete] for beam in beams]
-        for (item, partial), row in zip(rows, log_p, strict=True):
-            for unit in _top(row, config.beam):
-                grown[item].append(grammar.extend(partial, int(unit), float(row[unit])))
-        # A log-probability only falls as a tree grows, so a complete tree that is left out now could not come back.
-        beams = [sorted(beam, key=lambda partial: -partial.log_p)[: config.beam] for beam in grown]
+            return beams
+        logits = score(rows)
+        allowed = np.zeros(logits.shape, bool)
+        for row, (_, state) in zip(allowed, rows, strict=True):
+            mask = grammar.allowed(state)
+            row[: len(mask)] = mask
+        log_p = log_softmax(logits, allowed)
+        grown: list[list[S]] = [[state for state in states if state.is_complete] for states in beams]
+        for (item, state), values in zip(rows, log_p, strict=True):
+            for token in _top(values, beam):
+                grown[item].append(grammar.extend(state, int(token), float(values[token])))
+        # A log-probability only falls as an output grows, so what is left out now could not come back.
+        beams = [sorted(states, key=lambda state: -state.log_p)[:beam] for states in grown]
 
 
 def log_softmax(logits: Logits, allowed: Bools) -> npt.NDArray[np.float64]:
@@ -85,7 +110,7 @@ def _top(row: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
     return np.argsort(-row, kind="stable")[:n]
 
 
-def _candidates(beam: Sequence[Partial], grammar: UnitGrammar) -> list[Candidate]:
+def _merge_equal_trees(beam: Sequence[Partial], grammar: UnitGrammar) -> list[Candidate]:
     """Return the trees of a beam; sequences that make the same tree are one candidate with their joint probability."""
     merged: dict[Node, Candidate] = {}
     for partial in beam:
