@@ -46,14 +46,15 @@ class LinearVocabulary:
         for kind, label in skeleton.events():
             if kind is Kind.CLOSE:
                 if opened_last and is_slot(label):
-                    tokens += self._pointers(next(rest))
+                    tokens += self.write_span(next(rest))
                 tokens.append(self.close)
             else:
                 tokens.append(self.numbers[label])
             opened_last = kind is Kind.OPEN
         return tokens
 
-    def _pointers(self, span: Span) -> list[int]:
+    def write_span(self, span: Span) -> list[int]:
+        """Return the pointers of a span: to its first and its last subword, none if it is empty."""
         first = self.first_pointer
         return [first + span.start, first + span.end - 1] if span.start < span.end else []
 
