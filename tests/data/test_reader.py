@@ -73,7 +73,7 @@ BAD = [
     ("domain\tutterance\tsemantic_parse\nx\ty\n", "line 2: expected three columns, domain, utterance and parse"),
     ("a\t[IN:X b ]\n", "line 1: character 1 of the utterance: the parse has 'b' where the utterance has 'a'"),
     ("a b\t[IN:X a ]\n", "line 1: character 3 of the utterance: 'b' is not in the parse"),
-    ("a\t[IN:X a\n", "line 1: col 8: the text ends but [IN:X of col 1 is still open"),
+    ("a\t[IN:X a\n", "line 1: parse, col 8: the text ends but [IN:X of col 1 is still open"),
     ("[A word ]\n", "line 1: a tree that is not a parse in IN: and SL: labels must not hold words"),
     (b"a\t[IN:X a ]\n\xff\n", "line 2: byte 1 is not UTF-8: save the file as UTF-8"),
     ("{\n", "line 1: not JSON"),
@@ -104,6 +104,15 @@ def test_good_rows_survive_bad_ones(tmp_path):
     rows = list(read_rows(write(tmp_path, good + "bad\n" + good + "worse\t[IN:\n"), report=report))
     assert len(rows) == 2
     assert [bad.line for bad in report.bad_rows] == [2, 4]
+
+
+@pytest.mark.parametrize("header", ["utterance\tparse", "text\tSemantic_Parse", "raw\ttokenized\tparse"])
+def test_headers_are_no_rows(tmp_path, header):
+    columns = ["is it raining?", "is it raining ?"][: header.count("\t")]
+    report = ReadReport()
+    (row,) = read_rows(write(tmp_path, header + "\n" + "\t".join([*columns, PARSE]) + "\n"), report=report)
+    assert row.frame.utterance == "is it raining?"
+    assert not report.bad_rows
 
 
 def test_a_first_row_that_is_bad_does_not_decide_the_format(tmp_path):

@@ -15,7 +15,7 @@ from treepiece.trees.rows import tree_from_rows
 
 ParseLine = Callable[[str], Row]
 
-TOPV2_HEADER = "domain\tutterance\tsemantic_parse"
+_PARSE_COLUMN = ("parse", "semantic_parse")  # how headers name their last column
 _COLUMNS = {
     1: "one column, a tree",
     2: "two columns, utterance and parse",
@@ -26,19 +26,21 @@ _COLUMNS = {
 def choose_format(first_line: str) -> tuple[ParseLine, bool]:
     """Return what reads the lines of a file, and whether the first line is a header.
 
-    TOPv2 files have a header; TOP's have three columns; two columns are utterance and parse; a single column is a
-    tree; a line that starts with `{` is JSON.
+    TOPv2 files have a header that begins with `domain`; TOP's have three columns; two columns are utterance and parse;
+    a single column is a tree; a line that starts with `{` is JSON.
     """
     if first_line.lstrip().startswith("{") and "\t[" not in first_line:
         return _parse_json, False
-    if first_line == TOPV2_HEADER:
+    columns = first_line.split("\t")
+    n_columns = len(columns)
+    is_header = n_columns > 1 and columns[-1].strip().lower() in _PARSE_COLUMN
+    if is_header and n_columns == 3 and columns[0] == "domain":
         return _parse_topv2, True
-    n_columns = first_line.count("\t") + 1
     if n_columns == 1 and not first_line.lstrip().startswith("["):
         raise DataError(f"expected {_COLUMNS[2]}, found one column: put a tab between utterance and parse")
     if n_columns not in _COLUMNS:
         raise DataError(f"expected {' or '.join(_COLUMNS.values())}, found {n_columns} columns")
-    return {1: _parse_tree, 2: _parse_pair, 3: _parse_top}[n_columns], False
+    return {1: _parse_tree, 2: _parse_pair, 3: _parse_top}[n_columns], is_header
 
 
 def _split(line: str, n_columns: int, names: str) -> list[str]:

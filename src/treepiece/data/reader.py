@@ -66,7 +66,10 @@ def _read_lines(name: str, lines: BinaryIO | Iterable[bytes], report: ReadReport
             chosen, is_header = (parse, False) if parse else choose_format(text)
             row = None if is_header else chosen(text)
         except TreepieceError as error:
-            report.refuse(BadRow(name, number, str(error)))
+            where = (
+                "parse, " if getattr(error, "column", None) else ""
+            )  # columns are counted from where the parse begins
+            report.refuse(BadRow(name, number, f"{where}{error}"))
         else:
             parse = chosen  # only now: a first row that cannot be read must not decide how the others are
             if row:
