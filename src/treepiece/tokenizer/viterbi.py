@@ -1,8 +1,8 @@
 """The best partition alone, which is what encoding needs.
 
 The recursion of `lattice` with max for `combine`, run while units with placeholders are matched: as such a unit sits on
-a node in one way only, nothing has to be kept but the best score of each subtree and the unit that gives it. A single
-tree is encoded ten times as fast as through a lattice.
+a node in one way only, nothing has to be kept but the best score of each subtree and the unit that gives it. The arrays
+of a lattice cost far more than that to set up, above all for a single tree.
 """
 
 from __future__ import annotations
