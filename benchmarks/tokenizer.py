@@ -2,8 +2,9 @@
 
     python benchmarks/tokenizer.py [--json] [--plot FILE]
 
-SentencePiece sees the same skeletons with each label and bracket written as one character. Every figure is the
-median of a few repetitions, taken in turns, so that a busy moment of the machine does not fall on one side only.
+SentencePiece sees the same skeletons with each label and bracket written as one character. Times of both are medians of
+a few repetitions, taken in turns, so that a busy moment of the machine does not fall on one side only. For the growth
+of time each size is trained on twice and the shorter time counts.
 """
 
 from __future__ import annotations

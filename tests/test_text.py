@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from treepiece.errors import TextError
-from treepiece.text import SubwordTokenizer, covering
-from treepiece.trees.align import Span
+from treepiece.text import SubwordTokenizer
+from treepiece.trees.align import Span, covering
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tokenizers import Tokenizer
 
 from treepiece.errors import TextError
-from treepiece.trees.align import Span
+from treepiece.trees.align import Span, covered, covering
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,7 @@ class Subwords:
 
     def chars(self, subwords: Span) -> Span:
         """Return the characters of a range of subwords."""
-        if subwords.start == subwords.end:
-            place = self.offsets[subwords.start].start if subwords.start < len(self.offsets) else self._end
-            return Span(place, place)
-        return Span(self.offsets[subwords.start].start, self.offsets[subwords.end - 1].end)
-
-    @property
-    def _end(self) -> int:
-        return self.offsets[-1].end if self.offsets else 0
-
-
-def covering(offsets: Sequence[Span], chars: Span) -> Span:
-    """Return which of the ranges `offsets`, in order, a range of characters touches.
-
-    >>> covering([Span(0, 2), Span(3, 5), Span(6, 8)], Span(4, 7))
-    Span(start=1, end=3)
-    """
-    start = sum(offset.end <= chars.start for offset in offsets)
-    end = sum(offset.start < chars.end for offset in offsets)
-    return Span(start, max(start, end)) if chars.start < chars.end else Span(start, start)
+        return covered(self.offsets, subwords, self.offsets[-1].end if self.offsets else 0)
 
 
 class SubwordTokenizer:

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
@@ -20,7 +18,6 @@ def subwords():
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    assert json.loads(tokenizer.to_str())
     return SubwordTokenizer(tokenizer.to_str(), longest=96)
 
 

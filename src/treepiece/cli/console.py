@@ -34,7 +34,8 @@ def note(text: str) -> None:
 
 def wants_colour() -> bool:
     """Return whether standard output is a terminal that shows colours."""
-    return Console().is_terminal and Console().color_system is not None
+    console = Console()
+    return console.is_terminal and console.color_system is not None
 
 
 def say_table(title: str, rows: Sequence[tuple[str, object]]) -> None:

@@ -56,5 +56,6 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        note(f"error: standard output cannot be written: {error.strerror}")
+        # Commands name the files that they fail on; what has no name is standard output.
+        note(f"error: {error.filename or 'standard output cannot be written'}: {error.strerror}")
         sys.exit(2)

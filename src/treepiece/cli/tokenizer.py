@@ -105,6 +105,7 @@ def encode(
     loaded = TreePieceTokenizer.load(tokenizer)
     rows = load_rows(data, split=split, strict=strict)
     encodings = loaded.encode_batch((row.skeleton for row in rows), order=order, missing_ok=True)
+    colour = wants_colour()
     for row, unit_ids in zip(rows, encodings, strict=True):
         if as_json:
             units = None if unit_ids is None else [str(loaded.units[unit_id]) for unit_id in unit_ids]
@@ -112,7 +113,7 @@ def encode(
         elif unit_ids is None:
             say(f"{outline(row.skeleton)}\ncannot be encoded: {_why_not(loaded, row.skeleton)}\n")
         else:
-            say(outline(row.skeleton, loaded.places(unit_ids, order=order), colour=wants_colour()))
+            say(outline(row.skeleton, loaded.places(unit_ids, order=order), colour=colour))
             say(f"ids: {' '.join(map(str, unit_ids))}\n")
 
 
@@ -133,6 +134,7 @@ def decode(
     - `treepiece tokenizer encode --tokenizer T data.tsv --json | treepiece tokenizer decode --tokenizer T`
     """
     loaded = TreePieceTokenizer.load(tokenizer)
+    colour = wants_colour()
     for unit_ids, where in [(ids, "")] if ids else _read_ids(sys.stdin):
         try:
             tree = loaded.decode(unit_ids, order=order)
@@ -141,7 +143,7 @@ def decode(
         if as_json:
             say_json({"text": _text_or_none(tree), "tree": tree_to_rows(tree)})
         else:
-            say(outline(tree, loaded.places(unit_ids, order=order), colour=wants_colour()) + "\n")
+            say(outline(tree, loaded.places(unit_ids, order=order), colour=colour) + "\n")
 
 
 @app.command()

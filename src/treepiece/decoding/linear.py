@@ -16,6 +16,7 @@ import numpy as np
 from treepiece.decoding.grammar import Bools, Pair
 from treepiece.errors import OptionError
 from treepiece.trees.align import Span
+from treepiece.trees.frame import walk_leaves
 from treepiece.trees.labels import is_slot
 from treepiece.trees.node import Kind, Node, TreeBuilder
 
@@ -42,15 +43,10 @@ class LinearVocabulary:
         """Return the tokens of a skeleton and the spans of its leaves, in subwords; an empty span has no pointers."""
         rest = iter(spans)
         tokens: list[int] = []
-        opened_last = False
-        for kind, label in skeleton.events():
-            if kind is Kind.CLOSE:
-                if opened_last and is_slot(label):
-                    tokens += self.write_span(next(rest))
-                tokens.append(self.close)
-            else:
-                tokens.append(self.numbers[label])
-            opened_last = kind is Kind.OPEN
+        for kind, label, is_leaf in walk_leaves(skeleton):
+            if is_leaf:
+                tokens += self.write_span(next(rest))
+            tokens.append(self.numbers[label] if kind is Kind.OPEN else self.close)
         return tokens
 
     def write_span(self, span: Span) -> list[int]:

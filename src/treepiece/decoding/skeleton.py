@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from treepiece.trees.labels import is_slot
+from treepiece.trees.frame import walk_leaves
 from treepiece.trees.node import Kind, Node
 
 
@@ -24,10 +24,8 @@ def read_skeleton(skeleton: Node, label_ids: Mapping[str, int], closing: int) ->
     """
     tokens: list[int] = []
     leaves: list[int] = []
-    opened_last = False
-    for kind, label in skeleton.events():
-        if kind is Kind.CLOSE and opened_last and is_slot(label):
+    for kind, label, is_leaf in walk_leaves(skeleton):
+        if is_leaf:
             leaves.append(len(tokens) - 1)
         tokens.append(label_ids[label] if kind is Kind.OPEN else closing)
-        opened_last = kind is Kind.OPEN
     return SkeletonTokens(tuple(tokens), tuple(leaves))

@@ -13,6 +13,29 @@ class Span(NamedTuple):
     end: int
 
 
+def covered(offsets: Sequence[Span], span: Span, end: int) -> Span:
+    """Return the characters of a range of words or subwords; an empty one is where the next begins, or at `end`.
+
+    >>> covered([Span(0, 2), Span(3, 5), Span(6, 8)], Span(1, 3), end=8)
+    Span(start=3, end=8)
+    """
+    if span.start < span.end:
+        return Span(offsets[span.start].start, offsets[span.end - 1].end)
+    place = offsets[span.start].start if span.start < len(offsets) else end
+    return Span(place, place)
+
+
+def covering(offsets: Sequence[Span], chars: Span) -> Span:
+    """Return which words or subwords a range of characters touches; the inverse of `covered`.
+
+    >>> covering([Span(0, 2), Span(3, 5), Span(6, 8)], Span(4, 7))
+    Span(start=1, end=3)
+    """
+    start = sum(offset.end <= chars.start for offset in offsets)
+    end = sum(offset.start < chars.end for offset in offsets)
+    return Span(start, max(start, end)) if chars.start < chars.end else Span(start, start)
+
+
 def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:
     """Return the characters that each word covers in the utterance.
 

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from treepiece.errors import FrameError
-from treepiece.trees.align import Span, align_words
+from treepiece.trees.align import Span, align_words, covered
 from treepiece.trees.brackets import format_brackets, scan_brackets
 from treepiece.trees.labels import is_slot
 from treepiece.trees.node import Event, Kind, Node, TreeBuilder, build_tree
@@ -113,18 +113,13 @@ class Frame:
         return tuple(self._leaf(label, span) for label, span in zip(labels, self.spans, strict=True))
 
     def _leaf(self, label: str, span: Span) -> Leaf:
-        if span.start == span.end:
-            place = self.offsets[span.start].start if span.start < len(self.offsets) else len(self.utterance)
-            chars = Span(place, place)
-        else:
-            chars = Span(self.offsets[span.start].start, self.offsets[span.end - 1].end)
+        chars = covered(self.offsets, span, len(self.utterance))
         return Leaf(label, span, chars, self.utterance[chars.start : chars.end])
 
     @cached_property
     def tree(self) -> Node:
         """The decoupled tree: the skeleton with the words of its leaves."""
-        spans = iter(self.spans)
-        return build_tree(_with_words(self.skeleton, self.words, spans))
+        return build_tree(_with_words(self.skeleton, self.words, iter(self.spans)))
 
     def to_brackets(self) -> str:
         """Return the decoupled tree as TOP text."""
@@ -173,13 +168,23 @@ def leaf_labels(skeleton: Node) -> tuple[str, ...]:
     return tuple(node.label for node in skeleton.nodes() if not node.children and is_slot(node.label))
 
 
-def _with_words(skeleton: Node, words: Sequence[str], spans: Iterator[Span]) -> Iterator[Event]:
+def walk_leaves(skeleton: Node) -> Iterator[tuple[Kind, str, bool]]:
+    """Yield the walk over a skeleton, with True where an utterance leaf closes.
+
+    >>> [is_leaf for _, _, is_leaf in walk_leaves(Node("IN:A", [Node("SL:B")]))]
+    [False, False, True, False]
+    """
     opened_last = False
     for kind, label in skeleton.events():
-        if kind is Kind.CLOSE and opened_last and is_slot(label):
+        yield kind, label, kind is Kind.CLOSE and opened_last and is_slot(label)
+        opened_last = kind is Kind.OPEN
+
+
+def _with_words(skeleton: Node, words: Sequence[str], spans: Iterator[Span]) -> Iterator[Event]:
+    for kind, label, is_leaf in walk_leaves(skeleton):
+        if is_leaf:
             span = next(spans)
             yield from ((Kind.WORD, word) for word in words[span.start : span.end])
-        opened_last = kind is Kind.OPEN
         yield kind, label
 
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from treepiece.data.toy.domains import DOMAIN_WEIGHTS, PHRASES
 from treepiece.data.toy.grammar import Dice, Grammar, parse_of, utterance_of
-from treepiece.errors import OptionError
+from treepiece.options import whole_number
 from treepiece.trees.frame import Frame
 
 
@@ -27,10 +27,7 @@ def toy_rows(n: int, seed: int = 0) -> Iterator[tuple[str, str, str]]:
     >>> list(toy_rows(1, seed=7))
     [('music', 'could you please play tonight?', '[IN:PLAY_MUSIC could you please play [SL:SONG tonight ] ? ]')]
     """
-    for name, value in (("n", n), ("seed", seed)):
-        if type(value) is not int or value < 0:
-            raise OptionError(f"{name} must be a whole number, 0 or more, got {value!r}")
-    return _rows(n, seed)
+    return _rows(whole_number("n", n, 0), whole_number("seed", seed, 0))
 
 
 def _rows(n: int, seed: int) -> Iterator[tuple[str, str, str]]:
