@@ -50,3 +50,15 @@ class DataError(TreepieceError):
 
 class TokenizerFileError(TreepieceError):
     """A saved tokenizer that is missing, damaged or of a newer format."""
+
+
+class BundleError(TreepieceError):
+    """A model folder that is missing, damaged, of a newer format or of another kind."""
+
+
+class RecipeError(TreepieceError):
+    """A training recipe that cannot be read or does not fit the model."""
+
+
+class CheckpointError(TreepieceError):
+    """A training run that cannot be saved or gone on with."""

@@ -29,3 +29,14 @@ def one_of(name: str, value: str, kind: type[_Member]) -> _Member:
         return kind(value)
     except ValueError:
         raise OptionError(f"{name} must be one of {', '.join(kind)}, got {value!r}") from None
+
+
+def fraction(name: str, value: float) -> float:
+    """Return a number from 0 to 1; raise if it is none.
+
+    >>> fraction("dropout", 0.1)
+    0.1
+    """
+    if isinstance(value, bool) or not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise OptionError(f"{name} must be a number from 0 to 1, got {value!r}")
+    return float(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from treepiece.errors import TextError
 from treepiece.trees.align import Span, covered, covering
@@ -47,16 +47,26 @@ class SubwordTokenizer:
 
     def encode_batch(self, utterances: Sequence[str]) -> list[Subwords]:
         """Return the subwords of each utterance; one that is too long for the encoder is an error that says so."""
+        result = []
+        for found in self.try_batch(utterances):
+            if isinstance(found, TextError):
+                raise found
+            result.append(found)
+        return result
+
+    def try_batch(self, utterances: Sequence[str]) -> list[Subwords | TextError]:
+        """Return the subwords of each utterance, or, for one that is too long for the encoder, the error."""
         # A lone surrogate is no text; a question mark in its place keeps all offsets.
         plain = [utterance.encode(errors="replace").decode() for utterance in utterances]
-        result = []
-        for utterance, encoding in zip(utterances, self._tokenizer.encode_batch(plain), strict=True):
-            if len(encoding.ids) > self.longest:
-                raise TextError(
-                    f"an utterance of {len(encoding.ids)} subwords is too long: the encoder takes {self.longest}; "
-                    f"it begins {utterance[:40]!r}"
-                )
-            marked = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
-            offsets = tuple(Span(*offset) for offset, is_special in marked if not is_special)
-            result.append(Subwords(tuple(encoding.ids), offsets))
-        return result
+        encodings = self._tokenizer.encode_batch(plain)
+        return [self._read(utterance, found) for utterance, found in zip(utterances, encodings, strict=True)]
+
+    def _read(self, utterance: str, encoding: Encoding) -> Subwords | TextError:
+        if len(encoding.ids) > self.longest:
+            return TextError(
+                f"an utterance of {len(encoding.ids)} subwords is too long: the encoder takes {self.longest}; "
+                f"it begins {utterance[:40]!r}"
+            )
+        marked = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
+        offsets = tuple(Span(*offset) for offset, is_special in marked if not is_special)
+        return Subwords(tuple(encoding.ids), offsets)

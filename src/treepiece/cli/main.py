@@ -11,6 +11,8 @@ import typer
 
 from treepiece.cli import data, tokenizer
 from treepiece.cli.console import note
+from treepiece.cli.evaluation import evaluate
+from treepiece.cli.training import train
 from treepiece.errors import TreepieceError
 
 app = typer.Typer(
@@ -22,6 +24,8 @@ app = typer.Typer(
 )
 app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
+app.command()(train)
+app.command()(evaluate)
 
 
 def _print_version(wanted: bool) -> None:

@@ -41,4 +41,4 @@ class AutoregressiveModel(nn.Module):
 
     def _read(self, state: LinearState) -> Parse:
         skeleton, spans = self.grammar.vocabulary.read(state.tokens)
-        return Parse(skeleton, tuple(spans), state.log_p)
+        return Parse(skeleton, tuple(spans), state.log_p, passes=len(state.tokens))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, RobertaConfig
+from transformers.utils import logging
 
-from treepiece.errors import OptionError
+from treepiece.errors import BundleError, OptionError
 from treepiece.text import SubwordTokenizer
 
 MINILM = "minilm"
@@ -50,6 +53,23 @@ class Encoder(nn.Module):
         skipped = self.pad_id + 1 if self.config.model_type in _OFFSET_POSITIONS else 0
         return int(self.config.max_position_embeddings) - skipped
 
+    def freeze_words(self) -> None:
+        """Leave the word embeddings out of training: half of a small encoder's weights, of which a batch uses few."""
+        cast(Any, self.model).get_input_embeddings().requires_grad_(False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the architecture as a value that `json.dumps` can write."""
+        value: dict[str, Any] = json.loads(self.config.to_json_string(use_diff=False))
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Encoder:
+        """Return an encoder of an architecture that `to_json` wrote, with random weights."""
+        try:
+            return cls(_from_config(AutoConfig.for_model(**value)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BundleError(f"the architecture of the encoder is wrong: {error}") from None
+
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the states. Shape: ids and mask (batch, n), result (batch, n, width)."""
         return cast(Tensor, self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state)
@@ -62,13 +82,13 @@ def load_encoder(name: str) -> tuple[Encoder, SubwordTokenizer]:
     architecture with random weights (and MiniLM's subwords), for timing.
     """
     if name.startswith(RANDOM):
-        from_config: Callable[[object], nn.Module] = AutoModel.from_config  # which has no types of its own
-        model = from_config(_architecture(name.removeprefix(RANDOM)))
+        model = _from_config(_architecture(name.removeprefix(RANDOM)))
         file = _minilm_folder() / "tokenizer.json"
     else:
         source = str(_minilm_folder()) if name == MINILM else name
         try:
-            model = AutoModel.from_pretrained(source)
+            with _without_bar():
+                model = AutoModel.from_pretrained(source)
             file = _tokenizer_file(source)
         except (OSError, ValueError) as error:
             reason = str(error).strip().splitlines()[0]
@@ -78,6 +98,24 @@ def load_encoder(name: str) -> tuple[Encoder, SubwordTokenizer]:
             ) from None
     encoder = Encoder(model)
     return encoder, SubwordTokenizer(file.read_text(encoding="utf-8"), longest=encoder.longest)
+
+
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """Keep the library's bar for loading weights, which takes no time worth one, off the screen."""
+    bars = cast(Any, logging)  # which has types for some of its functions only
+    was_enabled = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            bars.enable_progress_bar()
+
+
+def _from_config(config: object) -> nn.Module:
+    from_config: Callable[[object], nn.Module] = AutoModel.from_config  # which has no types of its own
+    return from_config(config)
 
 
 def _architecture(name: str) -> object:

@@ -8,6 +8,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from treepiece.errors import OptionError
+from treepiece.options import fraction, whole_number
+
 
 @dataclass(frozen=True)
 class DecoderConfig:
@@ -17,12 +20,19 @@ class DecoderConfig:
     dropout: float = 0.1
     longest: int = 256
 
+    def __post_init__(self) -> None:
+        whole_number("n_heads", self.n_heads, 1)
+        whole_number("longest", self.longest, 4)
+        fraction("dropout", self.dropout)
+
 
 class Attention(nn.Module):
     """Multi-head attention of queries over keys and values."""
 
     def __init__(self, width: int, config: DecoderConfig) -> None:
         super().__init__()
+        if width % config.n_heads:
+            raise OptionError(f"n_heads must divide the encoder's width of {width}, got {config.n_heads}")
         self.n_heads = config.n_heads
         self.dropout = config.dropout
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
@@ -92,9 +102,13 @@ class Embedding(nn.Module):
         """The first of the tables."""
         return cast(Tensor, self.tables[0])
 
-    def forward(self, *indices: Tensor) -> Tensor:
-        """Return one vector for each place. Shape: indices (batch, n) each, result (batch, n, width)."""
-        vectors = [nn.functional.embedding(index, table) for index, table in zip(indices, self.tables, strict=True)]
+    def forward(self, *indices: Tensor, symbols: Tensor | None = None) -> Tensor:
+        """Return one vector for each place; `symbols` stands in for the first table.
+
+        Shape: indices (batch, n) each, result (batch, n, width).
+        """
+        tables = [self.symbols if symbols is None else symbols, *list(self.tables)[1:]]
+        vectors = [nn.functional.embedding(index, table) for index, table in zip(indices, tables, strict=True)]
         return cast(Tensor, self.dropout(self.norm(torch.stack(vectors).sum(0))))
 
 

@@ -10,14 +10,12 @@ from torch import Tensor, nn
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.decoding.parallel import best_frame_tokens
 from treepiece.decoding.search import Logits
+from treepiece.errors import OptionError
 from treepiece.models.encoder import Encoder
 from treepiece.models.layers import DecoderConfig
 from treepiece.models.linear import BLANK, LinearDecoder
 from treepiece.models.utterances import Memory, Parse, encode_utterances, to_numpy
 from treepiece.text import Subwords
-
-LONGEST_FRAME = 128
-"""How many tokens a frame may have. Every frame has an even number, so lengths are predicted in steps of two."""
 
 
 class NonAutoregressiveModel(nn.Module):
@@ -25,10 +23,11 @@ class NonAutoregressiveModel(nn.Module):
 
     def __init__(self, encoder: Encoder, vocabulary: LinearVocabulary, config: DecoderConfig | None = None) -> None:
         super().__init__()
+        config = config or DecoderConfig()
         self.vocabulary = vocabulary
         self.encoder = encoder
-        self.length = nn.Linear(encoder.width, LONGEST_FRAME // 2)
-        self.decoder = LinearDecoder(vocabulary, encoder.width, config or DecoderConfig())
+        self.length = nn.Linear(encoder.width, config.longest // 2)  # every frame has an even number of tokens
+        self.decoder = LinearDecoder(vocabulary, encoder.width, config)
 
     def predict_length(self, memory: Memory) -> Tensor:
         """Return the logits of 2, 4, 6 and so on tokens. Shape: (batch, lengths)."""
@@ -44,8 +43,10 @@ class NonAutoregressiveModel(nn.Module):
         return logits
 
     @torch.no_grad()
-    def parse(self, utterances: Sequence[Subwords]) -> list[list[Parse]]:
+    def parse(self, utterances: Sequence[Subwords], *, beam: int = 1) -> list[list[Parse]]:
         """Return the parse of each utterance, a list of one."""
+        if beam != 1:
+            raise OptionError(f"the non-autoregressive model has no beam: it must be 1, got {beam}")
         memory = encode_utterances(self.encoder, utterances)
         length_log_p, choice = self.predict_length(memory).log_softmax(1).max(1)
         lengths = 2 * (choice + 1)
@@ -61,5 +62,6 @@ class NonAutoregressiveModel(nn.Module):
         tokens = best_frame_tokens(log_p, self.vocabulary)
         skeleton, spans = self.vocabulary.read(tokens)
         if len(tokens) < len(log_p):  # an empty slot has no pointers: what was left out has no probability either
-            return Parse(skeleton, tuple(spans), float("-inf"))
-        return Parse(skeleton, tuple(spans), length_log_p + float(log_p[range(len(tokens)), tokens].sum()))
+            return Parse(skeleton, tuple(spans), float("-inf"), passes=1)
+        total = length_log_p + float(log_p[range(len(tokens)), tokens].sum())
+        return Parse(skeleton, tuple(spans), total, passes=1)

@@ -14,21 +14,36 @@ from treepiece.decoding.grammar import Partial, UnitGrammar
 from treepiece.decoding.search import Candidate, Logits, search_units
 from treepiece.decoding.skeleton import read_skeleton
 from treepiece.decoding.spans import best_spans
+from treepiece.models.composed import ComposedUnits
 from treepiece.models.encoder import Encoder
 from treepiece.models.layers import DecoderConfig, DecoderLayer, Embedding, Pointer, causal_mask, positions
 from treepiece.models.utterances import Memory, Parse, encode_utterances, pad, to_numpy
 from treepiece.text import Subwords
+from treepiece.tokenizer.vocabulary import Vocabulary
 
 
 class UnitDecoder(nn.Module):
     """Scores the next unit, given the units so far and the placeholder that it will fill."""
 
-    def __init__(self, n_units: int, n_labels: int, width: int, config: DecoderConfig) -> None:
+    def __init__(self, vocabulary: Vocabulary, width: int, config: DecoderConfig, *, composed: bool) -> None:
         super().__init__()
-        self.start = n_units  # the start symbol comes after the units
-        self.embedding = Embedding((n_units + 1, n_labels + 1, config.longest), width, config.dropout)
+        n_units = self.start = len(vocabulary)  # the start symbol comes after the units
+        self.embedding = Embedding((n_units + 1, len(vocabulary.labels) + 1, config.longest), width, config.dropout)
+        self.composed = ComposedUnits(vocabulary, width) if composed else None
         self.layer = DecoderLayer(width, config)
         self.bias = nn.Parameter(torch.zeros(n_units))
+
+    def symbols(self) -> Tensor:
+        """Return the embeddings of the units and of the start symbol. Shape: (units + 1, width)."""
+        if self.composed is None:
+            return self.embedding.symbols
+        own, start = self.embedding.symbols[: self.start], self.embedding.symbols[self.start :]
+        return torch.cat([own + self.composed(), start])
+
+    @torch.no_grad()
+    def start_from(self, units: Tensor) -> None:
+        """Take pretrained embeddings of the units over. Shape: (units, width)."""
+        self.embedding.symbols[: self.start] = units
 
     def forward(self, units: Tensor, holes: Tensor, memory: Memory) -> Tensor:
         """Return the logits of the unit after each place.
@@ -36,10 +51,11 @@ class UnitDecoder(nn.Module):
         Shape: units, the start symbol and then units, and holes, the label of the placeholder that comes next, (batch,
         steps) each; result (batch, steps, units).
         """
-        x = self.embedding(units, holes, positions(units))
+        symbols = self.symbols()
+        x = self.embedding(units, holes, positions(units), symbols=symbols)
         x = self.layer(x, causal_mask(x), memory.states, memory.mask.unsqueeze(1))
         # The embeddings of the units are the classifier's weights too.
-        return nn.functional.linear(x, self.embedding.symbols[: self.start], self.bias)
+        return nn.functional.linear(x, symbols[: self.start], self.bias)
 
 
 class SpanDecoder(nn.Module):
@@ -66,14 +82,15 @@ class SpanDecoder(nn.Module):
 class TreePieceModel(nn.Module):
     """Encoder, unit decoder and span decoder."""
 
-    def __init__(self, encoder: Encoder, grammar: UnitGrammar, config: DecoderConfig | None = None) -> None:
+    def __init__(
+        self, encoder: Encoder, grammar: UnitGrammar, config: DecoderConfig | None = None, *, composed: bool = False
+    ) -> None:
         super().__init__()
         config = config or DecoderConfig()
         self.grammar = grammar
-        n_labels = len(grammar.vocabulary.labels)
         self.encoder = encoder
-        self.units = UnitDecoder(len(grammar.vocabulary), n_labels, encoder.width, config)
-        self.spans = SpanDecoder(n_labels, encoder.width, config)
+        self.units = UnitDecoder(grammar.vocabulary, encoder.width, config, composed=composed)
+        self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config)
 
     @torch.no_grad()
     def parse(self, utterances: Sequence[Subwords], *, beam: int = 1) -> list[list[Parse]]:
@@ -111,5 +128,6 @@ class TreePieceModel(nn.Module):
             leaves = list(read[row].leaves)
             subwords = slice(1, 1 + len(utterances[item].offsets))
             spans, log_p = best_spans(starts[row, leaves, subwords], ends[row, leaves, subwords])
-            parses.append(Parse(candidate.skeleton, tuple(spans), candidate.log_p + log_p))
+            passes = len(candidate.unit_ids) + bool(leaves)
+            parses.append(Parse(candidate.skeleton, tuple(spans), candidate.log_p + log_p, passes))
         return parses

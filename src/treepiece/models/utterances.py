@@ -35,11 +35,15 @@ class Memory:
 
 @dataclass(frozen=True)
 class Parse:
-    """A skeleton, the spans of its leaves in subwords, and the log-probability of both."""
+    """A skeleton, the spans of its leaves in subwords, and the log-probability of both.
+
+    `passes` is how many times a decoder ran for it.
+    """
 
     skeleton: Node
     spans: tuple[Span, ...]
     log_p: float
+    passes: int
 
 
 def encode_utterances(encoder: Encoder, utterances: Sequence[Subwords]) -> Memory:

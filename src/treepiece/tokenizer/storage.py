@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import tempfile
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from treepiece.errors import TokenizerFileError
+from treepiece.files import replace_files
 from treepiece.tokenizer.folding import CONTINUATION, folds_properly
 from treepiece.tokenizer.shape import is_fragment
 from treepiece.tokenizer.training import TrainingReport
@@ -25,6 +24,16 @@ TEXT_NAME = "units.txt"
 
 def save_vocabulary(folder: Path, vocabulary: Vocabulary, report: TrainingReport | None) -> None:
     """Write a vocabulary; what was there before stays whole until the new one is."""
+    try:
+        replace_files(folder, vocabulary_files(vocabulary, report))
+    except OSError as error:
+        raise TokenizerFileError(
+            f"{folder}: cannot be written: {error.strerror}; a tokenizer that was there before is unchanged"
+        ) from error
+
+
+def vocabulary_files(vocabulary: Vocabulary, report: TrainingReport | None) -> dict[str, bytes]:
+    """Return the files of a vocabulary by name; the one that loads is the last."""
     body = {
         "labels": vocabulary.labels,
         "units": [[log_p, *shape] for shape, log_p in zip(vocabulary.shapes, vocabulary.log_p, strict=True)],
@@ -33,10 +42,7 @@ def save_vocabulary(folder: Path, vocabulary: Vocabulary, report: TrainingReport
     head = {"format": FORMAT, "version": VERSION, "sha256": _digest(body)}
     # json writes non-ASCII labels as escapes, so a lone surrogate survives; for eyes it is shown as a question mark.
     text = "".join(f"{unit.probability:.3e}\t{unit}\n" for unit in vocabulary)
-    _replace(
-        folder,
-        {TEXT_NAME: text.encode("utf-8", errors="replace"), FILE_NAME: json.dumps({**head, **body}).encode()},
-    )
+    return {TEXT_NAME: text.encode("utf-8", errors="replace"), FILE_NAME: json.dumps({**head, **body}).encode()}
 
 
 def load_vocabulary(folder: Path) -> tuple[Vocabulary, TrainingReport | None]:
@@ -113,27 +119,3 @@ def _report(value: object, path: Path) -> TrainingReport | None:
 
 def _is_list_of(kind: type, value: object) -> bool:
     return isinstance(value, list) and all(type(item) is kind for item in value)
-
-
-def _replace(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files so that each is either the old one or the new one; the last is replaced only after all others."""
-    written: list[tuple[str, Path]] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-            written.append((draft, folder / name))
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        for draft, path in written:
-            os.chmod(draft, 0o644)  # mkstemp makes files that only their owner can read
-            os.replace(draft, path)
-    except OSError as error:
-        raise TokenizerFileError(
-            f"{folder}: cannot be written: {error.strerror}; a tokenizer that was there before is unchanged"
-        ) from error
-    finally:
-        for draft, _ in written:
-            Path(draft).unlink(missing_ok=True)

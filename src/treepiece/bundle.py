@@ -1,0 +1,110 @@
+"""A bundle: the folder that a model is kept in.
+
+    manifest.json         what this is, and the checksum of every other file
+    config.json           the kind of the model, its sizes, its labels
+    training.json         recipe, data and scores of the training
+    subwords.json         the encoder's subword tokenizer, in the format of Hugging Face
+    tokenizer/            the tree tokenizer (TreePiece only)
+    weights.safetensors   the weights in PyTorch's names
+
+There is no pickle in it. What is read has the checksum that was written, or an error says which file differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treepiece.errors import BundleError
+from treepiece.files import replace_files
+
+FORMAT = "treepiece.bundle"
+VERSION = 1
+MANIFEST = "manifest.json"
+CONFIG = "config.json"
+TRAINING = "training.json"
+SUBWORDS = "subwords.json"
+TOKENIZER = "tokenizer"
+WEIGHTS = "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A folder whose manifest has been read and whose files are as it says."""
+
+    folder: Path
+    kind: str
+    files: Mapping[str, str]
+
+    def read(self, name: str) -> bytes:
+        """Return the contents of a file."""
+        if name not in self.files:
+            raise BundleError(f"{self.folder}: the bundle has no {name}: it holds {', '.join(sorted(self.files))}")
+        return _read(self.folder / name)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Return the JSON object in a file."""
+        return _object(self.read(name), self.folder / name)
+
+
+def write_bundle(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
+    """Write files and the manifest that lists them; a bundle that was there before stays whole until this one is."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "files": digests}
+    try:
+        replace_files(folder, {**files, MANIFEST: json.dumps(manifest, indent=1).encode()})
+    except OSError as error:
+        raise BundleError(f"{folder}: cannot be written: {error.strerror}; a bundle there is unchanged") from error
+
+
+def read_bundle(folder: str | Path) -> Bundle:
+    """Return a bundle after checking its manifest and the checksum of each of its files."""
+    folder = Path(folder)
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BundleError(f"{folder}: not a bundle, it has no {MANIFEST}: give a folder that `treepiece train` wrote")
+    manifest = _object(_read(path), path)
+    if manifest.get("format") != FORMAT:
+        raise BundleError(f"{path}: 'format' is {manifest.get('format')!r:.60}, expected {FORMAT!r}")
+    version, kind, files = manifest.get("version"), manifest.get("kind"), manifest.get("files")
+    if type(version) is not int or not isinstance(kind, str) or not isinstance(files, dict):
+        raise BundleError(f"{path}: damaged: 'version', 'kind' and 'files' are missing; copy or train the model again")
+    if version > VERSION:
+        raise BundleError(
+            f"{path}: format version {version} is newer than this treepiece reads ({VERSION}): upgrade treepiece"
+        )
+    for name, digest in files.items():
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise BundleError(f"{path}: the file {name!r:.60} is outside of the bundle")
+        if _digest(folder / name) != digest:
+            raise BundleError(f"{folder / name}: damaged: its checksum does not match; copy or train the model again")
+    return Bundle(folder, kind, files)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise BundleError(f"{path}: missing: copy or train the model again") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _object(data: bytes, path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise BundleError(f"{path}: damaged: it is not JSON; copy or train the model again") from None
+    if not isinstance(value, dict):
+        raise BundleError(f"{path}: damaged: expected a JSON object")
+    return value

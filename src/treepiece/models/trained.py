@@ -1,0 +1,79 @@
+"""A trained model with all that it needs to parse, and its folder on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from treepiece.bundle import CONFIG, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, Bundle, read_bundle, write_bundle
+from treepiece.errors import BundleError
+from treepiece.models.definition import Definition, ParserModel
+from treepiece.models.encoder import Encoder
+from treepiece.text import SubwordTokenizer
+from treepiece.tokenizer.storage import vocabulary_files
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+
+
+@dataclass
+class TrainedModel:
+    """A model, what it is, how it reads text, and facts about its training."""
+
+    definition: Definition
+    model: ParserModel
+    subwords: SubwordTokenizer
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save_model(folder: Path, trained: TrainedModel, weights: Mapping[str, Tensor] | None = None) -> None:
+    """Write a bundle; `weights` stand in for those of the model, such as an average of them."""
+    definition, encoder = trained.definition, trained.model.encoder
+    config = {"model": definition.to_json(), "encoder": encoder.to_json()}
+    state = trained.model.state_dict() if weights is None else weights
+    files = {
+        CONFIG: json.dumps(config, indent=1).encode(),
+        TRAINING: json.dumps(trained.facts, indent=1).encode(),
+        SUBWORDS: trained.subwords.text.encode(),
+        WEIGHTS: safetensors.torch.save({name: tensor.contiguous() for name, tensor in state.items()}),
+    }
+    if definition.tokenizer is not None:
+        units = vocabulary_files(definition.tokenizer.units, definition.tokenizer.report)
+        files |= {f"{TOKENIZER}/{name}": data for name, data in units.items()}
+    write_bundle(folder, str(definition.kind), files)
+
+
+def load_model(folder: str | Path) -> TrainedModel:
+    """Return the model in a bundle, ready to parse."""
+    bundle = read_bundle(folder)
+    config = bundle.read_json(CONFIG)
+    has_units = any(name.startswith(f"{TOKENIZER}/") for name in bundle.files)
+    tokenizer = TreePieceTokenizer.load(bundle.folder / TOKENIZER) if has_units else None
+    if not isinstance(config.get("model"), dict) or not isinstance(config.get("encoder"), dict):
+        raise BundleError(f"{bundle.folder / CONFIG}: damaged: 'model' and 'encoder' are missing; train again")
+    definition = Definition.from_json(config["model"], tokenizer)
+    encoder = Encoder.from_json(config["encoder"])
+    model = definition.build(encoder)
+    _load_weights(model, bundle)
+    subwords = SubwordTokenizer(bundle.read(SUBWORDS).decode(), longest=encoder.longest)
+    return TrainedModel(definition, model.eval(), subwords, bundle.read_json(TRAINING))
+
+
+def _load_weights(model: ParserModel, bundle: Bundle) -> None:
+    try:
+        weights = safetensors.torch.load(bundle.read(WEIGHTS))
+    except SafetensorError as error:
+        raise BundleError(f"{bundle.folder / WEIGHTS}: damaged: {error}; copy or train the model again") from None
+    # Half precision saves space on disk; computation is in single precision.
+    weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
+    try:
+        model.load_state_dict(weights, strict=True)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise BundleError(f"{bundle.folder / WEIGHTS}: does not fit its {CONFIG}: {reason:.200}") from None

@@ -1,0 +1,59 @@
+"""A trained model with new labels: what it knows is kept, what is new gets rows of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from treepiece.models.composed import feature_names
+from treepiece.models.definition import Definition, ParserModel
+from treepiece.models.kinds import ModelKind
+from treepiece.models.trained import TrainedModel
+from treepiece.tokenizer.extension import extend_vocabulary
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+
+
+def extend_definition(old: Definition, new: Definition) -> Definition:
+    """Return the definition of a model for what either knows; sizes are those of the old one."""
+    tokenizer = None
+    if old.tokenizer is not None and new.tokenizer is not None:
+        tokenizer = TreePieceTokenizer(extend_vocabulary(old.tokenizer.units, new.tokenizer.units))
+    labels = (*old.labels, *(label for label in new.labels if label not in old.labels))
+    return Definition(old.kind, labels, old.pairs | new.pairs, old.decoder, old.composed, tokenizer)
+
+
+@torch.no_grad()
+def transfer_weights(old: TrainedModel, definition: Definition, model: ParserModel) -> None:
+    """Copy the weights of a trained model into one of an extended definition.
+
+    Rows of tables that stand for a label or a unit are matched by name. Rows of names that the trained model does not
+    know keep what they were initialised with.
+    """
+    weights = old.model.state_dict()
+    old_rows, new_rows = _row_names(old.definition), _row_names(definition)
+    for name, weight in model.state_dict().items():
+        if name not in new_rows:
+            weight.copy_(weights[name])
+            continue
+        places = {row: place for place, row in enumerate(old_rows[name])}
+        known = [(place, places[row]) for place, row in enumerate(new_rows[name]) if row in places]
+        to, source = (torch.tensor(side) for side in zip(*known, strict=True))
+        weight[to] = weights[name][source]
+
+
+def _row_names(definition: Definition) -> dict[str, Sequence[str]]:
+    """Return what each row of a table stands for, for the tables that have a row for each label or unit."""
+    if definition.kind is not ModelKind.TREEPIECE:
+        symbols = [*definition.labels, "<close>"]
+        return {"decoder.embedding.tables.0": [*symbols, "<blank>"], "decoder.bias": symbols}
+    assert definition.tokenizer is not None  # only the baselines do without
+    vocabulary = definition.tokenizer.units
+    units = [str(unit) for unit in vocabulary]
+    return {
+        "units.embedding.tables.0": [*units, "<start>"],
+        "units.bias": units,
+        "units.embedding.tables.1": [*vocabulary.labels, "<root>"],
+        "units.composed.table": feature_names(vocabulary),
+        "spans.embedding.tables.0": [*vocabulary.labels, "<close>"],
+    }

@@ -1,0 +1,1 @@
+"""Training: examples, batches, objectives, recipes, the loop and its checkpoints."""

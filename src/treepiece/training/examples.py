@@ -1,0 +1,77 @@
+"""Rows as models see them: subwords, and the span of each leaf in subwords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from treepiece.data.rows import Row
+from treepiece.errors import DataError, TextError
+from treepiece.text import Subwords, SubwordTokenizer
+from treepiece.trees.align import Span
+from treepiece.trees.frame import Frame
+
+_CHUNK = 1024
+
+
+@dataclass(frozen=True)
+class Example:
+    """A frame, the subwords of its utterance, and the subwords of each of its leaves."""
+
+    frame: Frame
+    subwords: Subwords
+    spans: tuple[Span, ...]
+    domain: str | None = None
+    line: int = 0
+
+
+@dataclass
+class LeftOut:
+    """Rows that cannot be learned from or parsed, and why."""
+
+    reasons: list[str] = field(default_factory=list)
+
+
+def make_examples(
+    rows: Sequence[Row],
+    subwords: SubwordTokenizer,
+    left_out: LeftOut,
+    on_rows: Callable[[int], None] | None = None,
+) -> list[Example]:
+    """Return an example for each row with an utterance that the encoder can take; note the others in `left_out`."""
+    examples = []
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        frames = [_frame(row) for row in chunk]
+        encodings = subwords.try_batch([frame.utterance for frame in frames])
+        for row, frame, encoding in zip(chunk, frames, encodings, strict=True):
+            if isinstance(encoding, TextError):
+                left_out.reasons.append(f"line {row.line}: {encoding}")
+            else:
+                spans = tuple(encoding.covering(leaf.chars) for leaf in frame.leaves)
+                examples.append(Example(frame, encoding, spans, row.domain, row.line))
+        if on_rows:
+            on_rows(len(chunk))
+    return examples
+
+
+def _frame(row: Row) -> Frame:
+    if row.frame is None:
+        raise DataError(
+            f"line {row.line}: a tree without an utterance: a parser needs rows of `utterance <tab> parse` "
+            "with the labels IN:... and SL:..."
+        )
+    return row.frame
+
+
+def too_large(example: Example, longest: int, *, linear: bool) -> str | None:
+    """Return why a frame does not fit into a decoder of `longest` places; None if it does.
+
+    The span decoder reads an opening and a closing token for each node. The baselines also write two pointers a leaf.
+    """
+    n_tokens = 2 * example.frame.skeleton.n_nodes
+    if linear:
+        n_tokens += 2 * sum(span.start < span.end for span in example.spans)
+    if n_tokens <= longest:
+        return None
+    return f"line {example.line}: a frame of {n_tokens} tokens is too large: the decoder takes {longest}"

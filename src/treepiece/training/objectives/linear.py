@@ -1,0 +1,73 @@
+"""The losses of the two baselines, which both write a frame as one sequence of labels, pointers and brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from treepiece.decoding.linear import LinearVocabulary
+from treepiece.models.ar import AutoregressiveModel
+from treepiece.models.layers import causal_mask
+from treepiece.models.linear import BLANK
+from treepiece.models.nar import NonAutoregressiveModel
+from treepiece.models.utterances import Memory, encode_utterances, pad
+from treepiece.training.examples import Example
+from treepiece.training.losses import IGNORED, cross_entropy
+from treepiece.training.recipe import Recipe
+
+
+class _LinearObjective(nn.Module):
+    """The gold tokens of examples."""
+
+    def __init__(self, examples: Sequence[Example], vocabulary: LinearVocabulary, recipe: Recipe) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self._subwords = [example.subwords for example in examples]
+        self._tokens = [vocabulary.write(example.frame.skeleton, example.spans) for example in examples]
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Do nothing: a frame has one sequence of tokens, the same in every epoch."""
+
+    def _token_loss(self, logits: Tensor, tokens: Sequence[list[int]]) -> Tensor:
+        return cross_entropy(logits, pad(tokens, IGNORED).to(logits.device), self.recipe.label_smoothing)
+
+
+class AutoregressiveObjective(_LinearObjective):
+    """Teaches the next token, given all gold tokens before it."""
+
+    def __init__(self, model: AutoregressiveModel, examples: Sequence[Example], recipe: Recipe) -> None:
+        super().__init__(examples, model.grammar.vocabulary, recipe)
+        self.model = model
+
+    def forward(self, places: Sequence[int]) -> dict[str, Tensor]:
+        """Return the loss of some examples."""
+        memory = encode_utterances(self.model.encoder, [self._subwords[place] for place in places])
+        tokens = [self._tokens[place] for place in places]
+        inputs = pad([(BLANK, *row[:-1]) for row in tokens], BLANK).to(memory.states.device)
+        return {"loss": self._token_loss(self.model.decoder(inputs, causal_mask(inputs), memory), tokens)}
+
+
+class NonAutoregressiveObjective(_LinearObjective):
+    """Teaches the length, and all tokens at once given the gold length.
+
+    loss = length + tokens
+    """
+
+    def __init__(self, model: NonAutoregressiveModel, examples: Sequence[Example], recipe: Recipe) -> None:
+        super().__init__(examples, model.vocabulary, recipe)
+        self.model = model
+
+    def forward(self, places: Sequence[int]) -> dict[str, Tensor]:
+        """Return the losses of some examples by name; what is minimised is `loss`."""
+        memory = encode_utterances(self.model.encoder, [self._subwords[place] for place in places])
+        tokens = [self._tokens[place] for place in places]
+        lengths = torch.tensor([len(row) for row in tokens], device=memory.states.device)
+        length = self._length_loss(lengths, memory)
+        token = self._token_loss(self.model.decode(lengths, memory), tokens)
+        return {"loss": length + token, "length": length, "tokens": token}
+
+    def _length_loss(self, lengths: Tensor, memory: Memory) -> Tensor:
+        # Frames have an even number of tokens: the classes are 2, 4, 6 and so on.
+        return cross_entropy(self.model.predict_length(memory), lengths // 2 - 1, self.recipe.label_smoothing)

@@ -1,0 +1,158 @@
+"""From rows and a recipe to a model that is ready to be trained."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from treepiece.data.rows import Row
+from treepiece.errors import DataError, RecipeError
+from treepiece.models.definition import Definition
+from treepiece.models.encoder import load_encoder
+from treepiece.models.kinds import ModelKind
+from treepiece.models.trained import TrainedModel
+from treepiece.models.transfer import extend_definition, transfer_weights
+from treepiece.models.treepiece import TreePieceModel
+from treepiece.text import SubwordTokenizer
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.training.examples import Example, LeftOut, make_examples, too_large
+from treepiece.training.observer import Observer
+from treepiece.training.pretraining import pretrain_units
+from treepiece.training.recipe import Recipe
+from treepiece.trees.brackets import format_brackets
+from treepiece.trees.node import Node
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows to learn from and those to validate with."""
+
+    train: Sequence[Row]
+    validation: Sequence[Row]
+
+
+def hold_out(rows: Sequence[Row], recipe: Recipe) -> Data:
+    """Return rows in two parts: a share for validation, drawn with the recipe's seed, and the rest to learn from."""
+    if len(rows) < 2:
+        raise DataError(
+            f"training needs two rows or more, one to learn from and one to validate with: there is {len(rows)}"
+        )
+    n = min(max(1, round(recipe.holdout * len(rows))), recipe.most_held_out, len(rows) - 1)
+    chosen = set(np.random.default_rng([recipe.seed, len(rows)]).permutation(len(rows))[:n].tolist())
+    return Data(
+        [row for place, row in enumerate(rows) if place not in chosen],
+        [row for place, row in enumerate(rows) if place in chosen],
+    )
+
+
+def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: TrainedModel | None) -> TrainedModel:
+    """Return a model with new decoders for the trees of these rows, or `init` with what is new in them added."""
+    torch.manual_seed(recipe.seed)
+    skeletons = [row.skeleton for row in rows]
+    tokenizer = _train_tokenizer(skeletons, recipe, observer) if recipe.model is ModelKind.TREEPIECE else None
+    definition = Definition.of_trees(
+        recipe.model, set(skeletons), decoder=recipe.decoder, composed=recipe.units.composed, tokenizer=tokenizer
+    )
+    if init is not None:
+        if init.definition.kind is not recipe.model:
+            raise RecipeError(
+                f"the bundle to start from is a model {init.definition.kind}, the recipe's is {recipe.model}: "
+                f"choose --model {init.definition.kind}"
+            )
+        definition = extend_definition(init.definition, definition)
+        model = definition.build(init.model.encoder)
+        transfer_weights(init, definition, model)
+        return TrainedModel(definition, model, init.subwords)
+    encoder, subwords = load_encoder(recipe.encoder)
+    model = definition.build(encoder)
+    if isinstance(model, TreePieceModel) and recipe.units.pretrained:
+        assert tokenizer is not None  # a TreePiece model has one
+        _pretrain(model, tokenizer, skeletons, recipe, observer)
+    return TrainedModel(definition, model, subwords)
+
+
+def training_examples(
+    rows: Sequence[Row], subwords: SubwordTokenizer, recipe: Recipe, observer: Observer
+) -> list[Example]:
+    """Return the examples that the model can learn from; say how many rows were left out, and why."""
+    left_out = LeftOut()
+    done = 0
+
+    def count(n: int) -> None:
+        nonlocal done
+        done += n
+        observer.stage("reading utterances", done, len(rows))
+
+    examples = []
+    is_linear = recipe.model is not ModelKind.TREEPIECE
+    for example in make_examples(rows, subwords, left_out, count):
+        reason = too_large(example, recipe.decoder.longest, linear=is_linear)
+        if reason:
+            left_out.reasons.append(reason)
+        else:
+            examples.append(example)
+    for reason in left_out.reasons[:_SHOWN]:
+        observer.remark(f"left out: {reason}")
+    if left_out.reasons:
+        observer.remark(f"left out {len(left_out.reasons):,} of {len(rows):,} rows")
+    if not examples:
+        raise DataError("no row is left to learn from")
+    return examples
+
+
+def fingerprint(rows: Iterable[Row]) -> str:
+    """Return a checksum of rows, by which a run knows whether it goes on with the data that it began with."""
+    digest = hashlib.sha256()
+    for row in rows:
+        frame = row.frame
+        text = "" if frame is None else f"{frame.utterance}\t{frame.spans}"
+        digest.update(f"{text}\t{skeleton_digest(row.skeleton)}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+_digests: dict[Node, str] = {}
+
+
+def skeleton_digest(skeleton: Node) -> str:
+    """Return a short checksum of a skeleton; a bundle keeps those of its training data to know what it has seen."""
+    if skeleton not in _digests:
+        text = format_brackets(skeleton, any_label=True).encode(errors="replace")
+        _digests[skeleton] = hashlib.sha256(text).hexdigest()[:12]
+    return _digests[skeleton]
+
+
+def _train_tokenizer(skeletons: Sequence[Node], recipe: Recipe, observer: Observer) -> TreePieceTokenizer:
+    return TreePieceTokenizer.train(
+        skeletons,
+        recipe.tokenizer,
+        lambda stage, done, total: observer.stage(f"tokenizer: {stage}", done, total),
+    )
+
+
+def _pretrain(
+    model: TreePieceModel, tokenizer: TreePieceTokenizer, skeletons: Sequence[Node], recipe: Recipe, observer: Observer
+) -> None:
+    """Start the embeddings of the units from masked language modelling."""
+    counts = Counter(skeletons)
+    encodings = tokenizer.encode_batch(counts)
+    sequences = [
+        (tokenizer.serialize(unit_ids), count) for unit_ids, count in zip(encodings, counts.values(), strict=True)
+    ]
+    config = recipe.units.pretraining
+    pretrained = pretrain_units(
+        sequences,
+        len(tokenizer.units),
+        model.encoder.width,
+        config,
+        n_heads=recipe.decoder.n_heads,
+        seed=recipe.seed,
+        on_epoch=lambda epoch, _: observer.stage("pretraining units", epoch, config.epochs),
+    )
+    model.units.start_from(pretrained.embeddings)

@@ -1,0 +1,153 @@
+"""A training run: a folder that is a bundle when it ends, and that can be gone on with until then.
+
+DIR/manifest.json, ...   the bundle of the best epoch so far
+DIR/log.csv              losses and validation scores
+DIR/run/                 what is needed to go on: the recipe, the model of the beginning, the last checkpoint
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lightning.fabric import Fabric
+
+from treepiece.bundle import MANIFEST, read_bundle
+from treepiece.errors import CheckpointError, TreepieceError
+from treepiece.files import replace_files
+from treepiece.models.trained import load_model, save_model
+from treepiece.training.configs import read_config, write_config
+from treepiece.training.examples import LeftOut, make_examples
+from treepiece.training.loop import Loop
+from treepiece.training.objectives import make_objective
+from treepiece.training.observer import Observer
+from treepiece.training.preparation import Data, fingerprint, new_model, skeleton_digest, training_examples
+from treepiece.training.recipe import Recipe
+
+RUN = "run"
+_PLAN = "plan.json"
+_START = "start"
+_LAST = "last.safetensors"
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended: whether it came to its end, and the best validation EM and its epoch."""
+
+    is_complete: bool
+    em: float
+    epoch: int
+
+
+def begin(folder: Path, data: Data, recipe: Recipe, *, init: str | Path | None, observer: Observer) -> None:
+    """Prepare a run in a folder that has none: train the tokenizer, build the model, write both down."""
+    if (folder / RUN).exists() or (folder / MANIFEST).exists():
+        raise CheckpointError(
+            f"{folder}: there is a training run already: go on with --resume, or choose another --output"
+        )
+    start = load_model(init) if init is not None else None
+    trained = new_model(data.train, recipe, observer, start)
+    skeletons = {skeleton_digest(row.skeleton) for row in data.train}
+    if start is not None:
+        skeletons |= set(start.facts.get("skeletons", ()))
+    trained.facts = {
+        "recipe": write_config(recipe),
+        "rows": len(data.train),
+        "data": fingerprint(data.train),
+        "skeletons": sorted(skeletons),
+    }
+    save_model(folder / RUN / _START, trained)
+    plan = {"recipe": write_config(recipe), "data": fingerprint(data.train), "validation": fingerprint(data.validation)}
+    try:
+        replace_files(folder / RUN, {_PLAN: json.dumps(plan).encode()})
+    except OSError as error:
+        raise CheckpointError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def is_begun(folder: Path) -> bool:
+    """Return whether a folder has a run that can be gone on with."""
+    return (folder / RUN / _PLAN).is_file()
+
+
+def planned_recipe(folder: Path) -> Recipe:
+    """Return the recipe of the run in a folder."""
+    return read_config(Recipe, _plan(folder)["recipe"])
+
+
+def go_on(
+    folder: Path,
+    data: Data,
+    *,
+    observer: Observer,
+    should_stop: Callable[[], bool] = lambda: False,
+    fabric: Fabric | None = None,
+) -> Result:
+    """Train from the last checkpoint of a run, or from its beginning, to its end or until `should_stop` says so."""
+    plan = _plan(folder)
+    for name, rows in (("data", data.train), ("validation", data.validation)):
+        if plan[name] != fingerprint(rows):
+            raise CheckpointError(
+                f"{folder}: the run began with other {name} rows: give the same data, or begin a new run elsewhere"
+            )
+    recipe = read_config(Recipe, plan["recipe"])
+    fabric = fabric or make_fabric()
+    trained = load_model(folder / RUN / _START)
+    trained.model.train()
+    if recipe.freeze_words:
+        trained.model.encoder.freeze_words()
+    examples = training_examples(data.train, trained.subwords, recipe, observer)
+    validation = make_examples(data.validation, trained.subwords, left_out := LeftOut())
+    if left_out.reasons:
+        observer.remark(f"left out {len(left_out.reasons):,} of {len(data.validation):,} validation rows")
+    if not validation:
+        raise CheckpointError("no row is left to validate with: give others, or set a larger holdout")
+    loop = Loop(
+        fabric,
+        make_objective(trained, examples, recipe),
+        trained,
+        recipe,
+        folder,
+        folder / RUN / _LAST,
+        observer,
+    )
+    if (folder / RUN / _LAST).is_file():
+        loop.resume()
+        observer.remark(f"going on after step {loop.position.step:,}, in epoch {loop.position.epoch + 1}")
+    is_complete = loop.fit([len(example.subwords.ids) for example in examples], validation, should_stop)
+    if is_complete and fabric.is_global_zero:
+        shutil.rmtree(folder / RUN)
+    return Result(is_complete, loop.position.best_em, loop.position.best_epoch)
+
+
+def make_fabric() -> Fabric:
+    """Return one process on the best device there is, or as many as `torchrun` has started."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return Fabric(accelerator="auto", devices=1)
+    local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    fabric = Fabric(accelerator="auto", strategy="ddp", devices=local, num_nodes=world // local)
+    fabric.launch()
+    return fabric
+
+
+def _plan(folder: Path) -> dict[str, Any]:
+    try:
+        plan = json.loads((folder / RUN / _PLAN).read_bytes())
+        _ = plan["recipe"], plan["data"], plan["validation"]
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder}: {_nothing_to_go_on_with(folder)}") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder}: the run's {_PLAN} is damaged ({error}): begin a new run elsewhere") from None
+    return dict(plan)
+
+
+def _nothing_to_go_on_with(folder: Path) -> str:
+    try:
+        read_bundle(folder)
+    except TreepieceError:
+        return "there is no training run to go on with: leave --resume out"
+    return "its training has come to its end; to train it further use --init with another --output"
