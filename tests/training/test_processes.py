@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 import safetensors.torch  # noqa: E402
 import yaml  # noqa: E402
+from tiny import SETTINGS  # noqa: E402
 
 HERE = Path(__file__).parent
 
@@ -21,13 +22,7 @@ HERE = Path(__file__).parent
 @pytest.fixture
 def recipe_file(tiny_encoder, tmp_path):
     def write(**changes):
-        settings = {
-            "encoder": str(tiny_encoder),
-            "epochs": 2,
-            "batch": 16,
-            "decoder": {"n_heads": 2, "longest": 64},
-            "tokenizer": {"merges": 20},
-        }
+        settings = {"encoder": str(tiny_encoder), **SETTINGS}
         path = tmp_path / "recipe.yaml"
         path.write_text(yaml.safe_dump({**settings, **changes}))
         return path
@@ -36,7 +31,7 @@ def recipe_file(tiny_encoder, tmp_path):
 
 
 def start(*command, **options):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
     return subprocess.Popen(
         [sys.executable, *map(str, command)],
         env=environment,

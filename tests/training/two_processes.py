@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from conftest import rows_of
+from tiny import rows_of
 
 from treepiece.training import run
 from treepiece.training.observer import Observer

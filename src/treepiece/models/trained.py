@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from treepiece.models.encoder import Encoder
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.trees.frame import Frame
 
 
 @dataclass
@@ -30,6 +31,14 @@ class TrainedModel:
     model: ParserModel
     subwords: SubwordTokenizer
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def parse(self, texts: Sequence[str], *, beam: int = 1) -> list[Frame]:
+        """Return the most probable frame of each text."""
+        utterances = self.subwords.encode_batch(texts)
+        frames = []
+        for text, utterance, (best, *_) in zip(texts, utterances, self.model.parse(utterances, beam=beam), strict=True):
+            frames.append(Frame.from_chars(text, best.skeleton, [utterance.chars(span) for span in best.spans]))
+        return frames
 
 
 def save_model(folder: Path, trained: TrainedModel, weights: Mapping[str, Tensor] | None = None) -> None:

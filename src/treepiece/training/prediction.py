@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -10,7 +10,7 @@ from treepiece.evaluation.outcomes import Outcome
 from treepiece.models.definition import ParserModel
 from treepiece.models.utterances import Parse
 from treepiece.training.examples import Example
-from treepiece.trees.align import Span, covering
+from treepiece.trees.align import covering, in_order
 from treepiece.trees.frame import Frame
 
 _BATCH = 128
@@ -44,21 +44,10 @@ def predict(
 
 def _outcome(example: Example, parse: Parse) -> Outcome:
     gold = example.frame
-    spans = tuple(_words(parse.spans, example))
+    # Two leaves may share a word of the gold parse, because a word can have several subwords.
+    spans = tuple(in_order(covering(gold.offsets, example.subwords.chars(span)) for span in parse.spans))
     predicted = Frame(gold.words, parse.skeleton, spans, gold.utterance)
     return Outcome(gold, predicted, example.domain, parse.passes, example.line)
-
-
-def _words(spans: Sequence[Span], example: Example) -> Iterator[Span]:
-    """Yield the words of each span of subwords.
-
-    Two leaves may share a word of the gold parse, because a word can have several subwords: the first gets it.
-    """
-    taken = 0
-    for span in spans:
-        start, end = covering(example.frame.offsets, example.subwords.chars(span))
-        yield Span(max(start, taken), max(end, taken))
-        taken = max(end, taken)
 
 
 def count_matches(

@@ -14,7 +14,7 @@ def rate_factor(config: OptimizerConfig, step: int, n_steps: int, epoch: int) ->
     """Return the share of the highest learning rate that a step has; steps and epochs count from 0.
 
     >>> [round(rate_factor(OptimizerConfig(warmup=0.2), step, 10, 0), 2) for step in range(0, 10, 3)]
-    [0.5, 0.96, 0.7, 0.3]
+    [0.5, 0.96, 0.51, 0.06]
     """
     n_warmup = config.warmup * n_steps
     if step < n_warmup:

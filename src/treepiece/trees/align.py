@@ -1,6 +1,8 @@
 """Where each word of a parse stands in the utterance as it was typed."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from treepiece.errors import FrameError
@@ -34,6 +36,32 @@ def covering(offsets: Sequence[Span], chars: Span) -> Span:
     start = sum(offset.end <= chars.start for offset in offsets)
     end = sum(offset.start < chars.end for offset in offsets)
     return Span(start, max(start, end)) if chars.start < chars.end else Span(start, start)
+
+
+def in_order(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield spans that begin where the one before ends, at the earliest: what two of them share goes to the first.
+
+    >>> list(in_order([Span(0, 2), Span(1, 3)]))
+    [Span(start=0, end=2), Span(start=2, end=3)]
+    """
+    taken = 0
+    for start, end in spans:
+        yield Span(max(start, taken), max(end, taken))
+        taken = max(end, taken)
+
+
+def cut_words(text: str, cuts: Sequence[int]) -> tuple[Span, ...]:
+    """Return the words of a text: what stands between blanks, divided further at the given characters.
+
+    >>> cut_words("at 8am", [4])
+    (Span(start=0, end=2), Span(start=3, end=4), Span(start=4, end=6))
+    """
+    words = []
+    for word in re.finditer(r"\S+", text):
+        inside = sorted({cut for cut in cuts if word.start() < cut < word.end()})
+        edges = [word.start(), *inside, word.end()]
+        words += [Span(start, end) for start, end in pairwise(edges)]
+    return tuple(words)
 
 
 def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:

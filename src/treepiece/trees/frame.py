@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from treepiece.errors import FrameError
-from treepiece.trees.align import Span, align_words, covered
+from treepiece.trees.align import Span, align_words, covered, covering, cut_words, in_order
 from treepiece.trees.brackets import format_brackets, scan_brackets
 from treepiece.trees.labels import is_slot
 from treepiece.trees.node import Event, Kind, Node, TreeBuilder, build_tree
@@ -71,6 +71,18 @@ class Frame:
     def from_tree(cls, tree: Node, utterance: str | None = None) -> Frame:
         """Return the frame of a tree with words."""
         return cls._from_events(tree.events(), utterance)
+
+    @classmethod
+    def from_chars(cls, utterance: str, skeleton: Node, chars: Sequence[Span]) -> Frame:
+        """Return the frame of an utterance whose leaves cover the given characters; one that two share is the first's.
+
+        >>> Frame.from_chars("at 8am", Node("IN:A", [Node("SL:B")]), [Span(3, 4)]).to_brackets()
+        '[IN:A [SL:B 8 ] ]'
+        """
+        chars = list(in_order(chars))
+        words = cut_words(utterance, [place for span in chars for place in span])
+        spans = tuple(in_order(covering(words, span) for span in chars))
+        return cls(tuple(utterance[start:end] for start, end in words), skeleton, spans, utterance)
 
     @classmethod
     def _from_events(cls, events: Iterable[Event], utterance: str | None) -> Frame:

@@ -1,0 +1,117 @@
+"""Measures how many utterances a second training takes in, what the time goes to, and what helps.
+
+    python benchmarks/training.py [--steps N] [--profile] [--json]
+
+TreePiece with the MiniLM recipe on rows of the TOPv2 train split. Variants take turns, step by step, so that a busy
+machine slows all of them alike; figures are medians of the time a row takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from corpora import topv2_folder
+from torch.profiler import ProfilerActivity, profile
+
+from treepiece.data.reader import read_rows
+from treepiece.training.batches import plan_epoch
+from treepiece.training.objectives import Objective, make_objective
+from treepiece.training.observer import Observer
+from treepiece.training.preparation import new_model, training_examples
+from treepiece.training.recipe import Recipe, read_recipe
+from treepiece.training.schedule import make_optimizer
+
+RECIPE = Path(__file__).parents[1] / "recipes" / "topv2-minilm-treepiece.yaml"
+N_ROWS = 20_000
+Step = Callable[[Sequence[int]], None]
+
+
+def make_step(recipe: Recipe, *, compiled: bool = False) -> tuple[Step, list[int]]:
+    """Return a function that takes one training step, and the lengths of the examples that it learns from."""
+    every = -(-124_597 // N_ROWS)
+    rows = list(islice(read_rows(topv2_folder(), split="train"), 0, None, every))
+    trained = new_model(rows, recipe, Observer(), None)
+    trained.model.train()
+    if recipe.freeze_words:
+        trained.model.encoder.freeze_words()
+    examples = training_examples(rows, trained.subwords, recipe, Observer())
+    objective: Objective = make_objective(trained, examples, recipe)
+    if compiled:
+        trained.model.encoder.compile(dynamic=True)
+    optimizer = make_optimizer(trained.model, recipe)
+
+    def step(places: Sequence[int]) -> None:
+        objective(places)["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(trained.model.parameters(), recipe.optimizer.clip)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step, [len(example.subwords.ids) for example in examples]
+
+
+def measure(n_steps: int) -> dict[str, float]:
+    """Return the utterances a second of each variant."""
+    recipe = read_recipe(RECIPE, {})
+    variants = {
+        "recipe": make_step(recipe),
+        "word embeddings trained": make_step(replace(recipe, freeze_words=False)),
+        "torch.compile": make_step(recipe, compiled=True),
+        "batches not sorted by length": make_step(recipe),
+    }
+    lengths = variants["recipe"][1]
+    sorted_plan = plan_epoch(lengths, recipe.batch, seed=0, epoch=0)
+    shuffled = np.random.default_rng(0).permutation(len(lengths)).reshape(-1)
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    for number in range(-3, n_steps):  # the first three warm up, or compile
+        for name, (step, _) in variants.items():
+            places = sorted_plan[number]
+            if name.startswith("batches"):
+                places = shuffled[number * recipe.batch :][: recipe.batch].tolist() or sorted_plan[number]
+            start = time.perf_counter()
+            step(places)
+            if number >= 0:
+                seconds[name].append((time.perf_counter() - start) / len(places))
+    return {name: 1 / statistics.median(times) for name, times in seconds.items()}
+
+
+def draw_profile() -> str:
+    """Return which operations the time of a few steps goes to."""
+    recipe = read_recipe(RECIPE, {})
+    step, lengths = make_step(recipe)
+    plan = plan_epoch(lengths, recipe.batch, seed=0, epoch=0)
+    step(plan[0])
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        for places in plan[1:6]:
+            step(places)
+    return str(found.key_averages().table(sort_by="self_cpu_time_total", row_limit=14, max_name_column_width=50))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--profile", action="store_true", help="print a profile instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    args = parser.parse_args()
+    if args.profile:
+        print(draw_profile())
+        return
+    speeds = measure(args.steps)
+    if args.json:
+        print(json.dumps(speeds))
+        return
+    for name, speed in speeds.items():
+        print(f"{name:32} {speed:6.1f} utterances a second  {speed / speeds['recipe']:.2f} x the recipe")
+
+
+if __name__ == "__main__":
+    main()

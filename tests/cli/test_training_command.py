@@ -1,0 +1,198 @@
+"""`treepiece train` and `treepiece evaluate`, from the outside."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+import yaml  # noqa: E402
+from tiny import SETTINGS  # noqa: E402
+
+from treepiece.cli.main import app  # noqa: E402
+from treepiece.data.toy import toy_rows  # noqa: E402
+from treepiece.errors import TreepieceError  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_encoder):
+    """A folder with data, a recipe for a very small model, and a model trained with it."""
+    folder = tmp_path_factory.mktemp("commands")
+    for split, seed, n in (("train", 0, 120), ("eval", 1, 40)):
+        lines = [f"{domain}\t{utterance}\t{parse}" for domain, utterance, parse in toy_rows(n, seed)]
+        header = "domain\tutterance\tsemantic_parse\n"
+        (folder / f"toy_{split}.tsv").write_text(header + "\n".join(lines) + "\n", encoding="utf-8")
+    settings = {"encoder": str(tiny_encoder), **SETTINGS, "epochs": 1}
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(settings))
+    run("train", folder, "--output", folder / "model", "--recipe", folder / "recipe.yaml")
+    return folder
+
+
+def run(*args):
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def evaluate(*args):
+    return json.loads(run("evaluate", *args, "--json").stdout)
+
+
+def test_training_ends_with_a_bundle(folder):
+    assert json.loads((folder / "model" / "manifest.json").read_text())["kind"] == "treepiece"
+    assert not (folder / "model" / "run").exists()
+    assert "validation_em" in (folder / "model" / "log.csv").read_text()
+
+
+def test_json_for_machines(folder, tmp_path):
+    out = run(
+        "train", folder, "--output", tmp_path / "m", "--recipe", folder / "recipe.yaml", "--model", "nar", "--json"
+    ).stdout
+    assert json.loads(out)["model"] == "nar"
+
+
+def test_evaluation_has_the_figures(folder):
+    scores = evaluate("--model", folder / "model", folder)
+    assert scores["rows"] == 40
+    assert scores["invalid"] == 0
+    assert 0 <= scores["em_interval"][0] <= scores["em"] <= scores["em_s"] <= 1
+    assert sum(part["rows"] for part in scores["by_domain"].values()) == 40
+    assert sum(part["rows"] for part in scores["by_seen"].values()) == 40
+    assert scores["passes"] >= 1
+    assert evaluate("--model", folder / "model", folder, "--limit", 7)["rows"] == 7
+
+
+def test_evaluation_draws_tables(folder):
+    out = run("evaluate", "--model", folder / "model", folder).stdout
+    for word in ("EM-S", "domain", "depth", "skeleton", "Label errors"):
+        assert word in out
+
+
+def test_a_model_compared_with_itself_does_not_differ(folder):
+    test = evaluate("--model", folder / "model", folder, "--compare", folder / "model")["compare"]
+    assert test["difference"] == 0
+    assert test["p_value"] == 1
+    assert "Against" in run("evaluate", "--model", folder / "model", folder, "--compare", folder / "model").stdout
+
+
+def test_misses_are_written(folder, tmp_path):
+    scores = evaluate("--model", folder / "model", folder, "--errors", tmp_path / "misses.jsonl")
+    misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]
+    assert len(misses) == round((1 - scores["em"]) * 40)
+    assert {"utterance", "gold", "predicted", "wrong"} <= misses[0].keys()
+
+
+def test_labels_that_training_had_not_are_misses(folder, tmp_path):
+    data = tmp_path / "new.tsv"
+    data.write_text("fly me to rome\t[IN:FLY fly me to [SL:CITY_OF_DREAMS rome ] ]\n")
+    scores = evaluate("--model", folder / "model", data)
+    assert (scores["em"], scores["invalid"]) == (0, 0)
+    assert list(scores["by_seen"]) == ["unseen"]
+
+
+def test_a_slot_without_words_can_be_trained_and_evaluated(folder, tmp_path):
+    data = tmp_path / "empty.tsv"
+    data.write_text("wake me up\t[IN:CREATE_ALARM wake me up [SL:DATE_TIME ] ]\n" * 4)
+    for model in ("treepiece", "ar", "nar"):
+        run("train", data, "--output", tmp_path / model, "--recipe", folder / "recipe.yaml", "--model", model)
+        assert evaluate("--model", tmp_path / model, data)["rows"] == 4
+
+
+def test_too_long_utterances_are_counted(folder, tmp_path):
+    data = tmp_path / "long.tsv"
+    data.write_text(f"{'rain ' * 99}\t[IN:GET_WEATHER {'rain ' * 99}]\nrain\t[IN:GET_WEATHER rain ]\n")
+    result = run("evaluate", "--model", folder / "model", data, "--json")
+    assert json.loads(result.stdout)["unparsable"] == 1
+    assert "too long" in result.stderr
+
+
+def test_a_finished_run_is_not_overwritten(folder):
+    with pytest.raises(TreepieceError, match="training run already"):
+        run("train", folder, "--output", folder / "model", "--recipe", folder / "recipe.yaml")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--recipe", "nothing.yaml"], "nothing.yaml: cannot be read"),
+        (["--model", "gpt"], "--model must be one of treepiece, ar, nar"),
+        (["--epochs", "0"], "epochs must be a whole number"),
+        (["--encoder", "{folder}"], "cannot be loaded"),
+        (["--init", "{folder}"], "not a bundle"),
+        (["--validation-split", "dev"], "no files named DOMAIN_dev.tsv"),
+    ],
+)
+def test_wrong_options_say_what_is_wrong(folder, tmp_path, args, message):
+    given = [arg.format(folder=tmp_path) for arg in args]
+    with pytest.raises(TreepieceError) as caught:
+        run("train", folder, "--output", tmp_path / "model", *given)
+    assert message in str(caught.value)
+
+
+def test_data_that_cannot_be_trained_on_says_why(folder, tmp_path):
+    recipe = ("--recipe", folder / "recipe.yaml", "--output", tmp_path / "model")
+    for text, message in (
+        ("", "there are no rows"),
+        ("hi\t[IN:HELLO hi ]\n", "two rows or more"),
+        ("[A [B ] ]\n[A ]\n", "a tree without an utterance"),
+    ):
+        (tmp_path / "data.tsv").write_text(text)
+        with pytest.raises(TreepieceError, match=message):
+            run("train", tmp_path / "data.tsv", *recipe)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda model: (model / "weights.safetensors").write_bytes(b"x"), "checksum does not match"),
+        (lambda model: (model / "config.json").unlink(), "config.json: missing"),
+        (lambda model: (model / "manifest.json").write_text("{"), "not JSON"),
+        (lambda model: (model / "manifest.json").write_text("[]"), "expected a JSON object"),
+        (lambda model: (model / "manifest.json").write_text('{"format": "x"}'), "'format' is 'x'"),
+        (lambda model: shutil.rmtree(model), "not a bundle"),
+        (
+            lambda model: (model / "manifest.json").write_text(
+                (model / "manifest.json").read_text().replace('"version": 1', '"version": 99')
+            ),
+            "newer than this treepiece reads",
+        ),
+        (
+            lambda model: (model / "manifest.json").write_text(
+                (model / "manifest.json").read_text().replace('"config.json"', '"../config.json"')
+            ),
+            "outside of the bundle",
+        ),
+    ],
+)
+def test_a_damaged_bundle_is_refused(folder, tmp_path, change, message):
+    shutil.copytree(folder / "model", tmp_path / "model")
+    change(tmp_path / "model")
+    with pytest.raises(TreepieceError, match=message):
+        run("evaluate", "--model", tmp_path / "model", folder)
+
+
+def test_resuming_with_other_settings_is_refused(folder, tmp_path):
+    from treepiece.data.reader import read_rows
+    from treepiece.training import run as runs
+    from treepiece.training.observer import Observer
+    from treepiece.training.preparation import hold_out
+    from treepiece.training.recipe import read_recipe
+
+    recipe = read_recipe(folder / "recipe.yaml", {})
+    data = hold_out(list(read_rows(folder)), recipe)
+    runs.begin(tmp_path / "model", data, recipe, init=None, observer=Observer())
+    with pytest.raises(TreepieceError, match="the run began with epochs = 1, now it is 2"):
+        run("train", folder, "--output", tmp_path / "model", "--resume", "--epochs", 2)
+    run("train", folder, "--output", tmp_path / "model", "--resume")
+    assert (tmp_path / "model" / "manifest.json").is_file()
+
+
+def test_help_loads_no_torch():
+    code = "import sys\nfrom treepiece.cli.main import app\nassert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
