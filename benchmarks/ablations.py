@@ -28,16 +28,17 @@ from treepiece.training.recipe import read_recipe
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "topv2-minilm-treepiece.yaml"
 N_SCORED = 4000
+BASE: dict[str, Any] = {"units": {"composed": False}, "ema": 0.0, "freeze_words": True}
+"""What all variants begin with, whatever the recipe says."""
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
+    "pretrained": {"units": {"composed": False, "pretrained": True}},
     "composed": {"units": {"composed": True}},
-    "pretrained": {"units": {"pretrained": True}},
-    "sampling": {"units": {"sampling": 0.5}},
-    "ema": {"ema": 0.998},
-    "train words": {"freeze_words": False},
+    "composed, pretrained": {"units": {"composed": True, "pretrained": True}},
+    "composed, sampling": {"units": {"composed": True, "sampling": 0.5}},
+    "composed, ema": {"units": {"composed": True}, "ema": 0.998},
+    "composed, words trained": {"units": {"composed": True}, "freeze_words": False},
 }
-"""The recipe with no more than word embeddings frozen, and what each variant changes in it."""
-PLAIN: dict[str, Any] = {"units": {}, "ema": 0.0, "freeze_words": True}
 
 
 class LastEpoch(Watcher):
@@ -61,7 +62,7 @@ def take_rows(n: int) -> Data:
 
 def measure(data: Data, changes: dict[str, Any], epochs: int) -> dict[str, float]:
     """Return the scores after the last epoch, and how long it all took."""
-    recipe = read_recipe(RECIPE, {**PLAIN, "epochs": epochs, **changes})
+    recipe = read_recipe(RECIPE, {**BASE, "epochs": epochs, **changes})
     with tempfile.TemporaryDirectory() as name, LastEpoch(is_shown=True) as watcher:
         folder = Path(name) / "model"
         start = time.perf_counter()

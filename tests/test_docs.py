@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -16,21 +18,31 @@ def commands(text):
             yield command, output
 
 
+def run(command, folder):
+    program = command.replace("treepiece ", f"{sys.executable} -m treepiece ")
+    result = subprocess.run(
+        program, shell=True, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False
+    )
+    assert result.returncode == 0, (command, result.stderr)
+    return result.stdout
+
+
 def test_the_commands_of_the_readme(tmp_path):
     found = list(commands((ROOT / "README.md").read_text(encoding="utf-8")))
     assert len(found) >= 5
     for command, output in found:
-        program = command.replace("treepiece ", f"{sys.executable} -m treepiece ")
-        result = subprocess.run(
-            program,
-            shell=True,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
-        assert result.returncode == 0, (command, result.stderr)
+        printed = run(command, tmp_path)
         if output:
-            assert result.stdout == output, command
+            assert printed == output, command
+
+
+def test_the_tutorial_of_training(tmp_path):
+    """From an empty folder to a parser, with fewer rows and epochs than a person would use."""
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    for command, _ in commands(text):
+        shorter = re.sub(r"--rows \d+", "--rows 150", command)
+        run(f"{shorter} --epochs 1" if "treepiece train" in shorter else shorter, tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "parse.py").write_text(block)
+    assert run(f"{sys.executable} parse.py", tmp_path).startswith("[IN:")

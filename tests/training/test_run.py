@@ -59,7 +59,7 @@ def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
     rows = toy(12)
     settings = recipe(
         model=kind,
-        epochs=8,
+        epochs=14,
         batch=12,
         label_smoothing=0.0,
         decoder={"n_heads": 2, "longest": 64, "dropout": 0.0},

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO, cast
+
+from treepiece.errors import CheckpointError
 
 FILE_NAME = "log.csv"
 _COLUMNS = ("step", "epoch", "name", "value")
@@ -16,20 +20,27 @@ class CsvLog:
     def __init__(self, folder: Path, step: int) -> None:
         self._path = folder / FILE_NAME
         kept = [row for row in self._rows() if int(row["step"]) <= step] if step else []
-        with self._path.open("w", newline="", encoding="utf-8") as file:
+        with self._open("w") as file:
             writer = csv.DictWriter(file, _COLUMNS)
             writer.writeheader()
             writer.writerows(kept)
 
-    def _rows(self) -> list[dict[str, str]]:
-        try:
-            with self._path.open(newline="", encoding="utf-8") as file:
-                whole = (row for row in csv.DictReader(file) if row["value"])  # the last line may be cut short
-                return [row for row in whole if row["step"].isdecimal()]
-        except FileNotFoundError:
-            return []
-
     def write(self, step: int, epoch: int, values: Mapping[str, float]) -> None:
         """Append values by name."""
-        with self._path.open("a", newline="", encoding="utf-8") as file:
+        with self._open("a") as file:
             csv.writer(file).writerows((step, epoch, name, f"{value:.6g}") for name, value in values.items())
+
+    def _rows(self) -> list[dict[str, str]]:
+        if not self._path.exists():
+            return []
+        with self._open("r") as file:
+            whole = (row for row in csv.DictReader(file) if row.get("value"))  # the last line may be cut short
+            return [row for row in whole if row["step"].isdecimal()]
+
+    @contextmanager
+    def _open(self, mode: str) -> Iterator[TextIO]:
+        try:
+            with self._path.open(mode, newline="", encoding="utf-8") as file:
+                yield cast(TextIO, file)
+        except OSError as error:
+            raise CheckpointError(f"{self._path}: cannot be read or written: {error.strerror}") from error

@@ -36,7 +36,7 @@ MODULES = {
 """The modules of each model, which have learning rates of their own."""
 
 _STEPS_BY_DEFAULT = 600
-_EPOCHS_BY_DEFAULT = (4, 60)
+_EPOCHS_BY_DEFAULT = (4, 80)
 
 
 class Schedule(StrEnum):
@@ -83,7 +83,7 @@ class UnitConfig:
     """
 
     pretrained: bool = False
-    composed: bool = False
+    composed: bool = True
     sampling: float = 0.0
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
 
@@ -105,13 +105,13 @@ class Recipe:
     encoder: str = "minilm"
     seed: int = 0
     epochs: int | None = None
-    batch: int = 64
+    batch: int = 32
     patience: int | None = None
     holdout: float = 0.1
     most_held_out: int = 2000
     label_smoothing: float = 0.1
     span_weight: float = 0.5
-    freeze_words: bool = False
+    freeze_words: bool = True
     ema: float = 0.0
     checkpoint_seconds: float = 300.0
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)

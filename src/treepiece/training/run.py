@@ -18,7 +18,7 @@ from typing import Any
 from lightning.fabric import Fabric
 
 from treepiece.bundle import MANIFEST, read_bundle
-from treepiece.errors import CheckpointError, TreepieceError
+from treepiece.errors import CheckpointError, RecipeError, TreepieceError
 from treepiece.files import replace_files
 from treepiece.models.trained import load_model, save_model
 from treepiece.training.configs import read_config, write_config
@@ -106,6 +106,11 @@ def go_on(
         observer.remark(f"left out {len(left_out.reasons):,} of {len(data.validation):,} validation rows")
     if not validation:
         raise CheckpointError("no row is left to validate with: give others, or set a larger holdout")
+    if min(recipe.batch, len(examples)) < fabric.world_size:
+        raise RecipeError(
+            f"{fabric.world_size} processes need batches of as many rows: the batch is {recipe.batch}, "
+            f"there are {len(examples)} rows"
+        )
     loop = Loop(
         fabric,
         make_objective(trained, examples, recipe),

@@ -1,0 +1,99 @@
+"""The losses say what the search later asks."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+from treepiece.decoding.linear import LinearState  # noqa: E402
+from treepiece.models.utterances import encode_utterances  # noqa: E402
+from treepiece.training.examples import LeftOut, make_examples, too_large  # noqa: E402
+from treepiece.training.objectives import make_objective  # noqa: E402
+from treepiece.training.observer import Observer  # noqa: E402
+from treepiece.training.preparation import new_model  # noqa: E402
+
+KINDS = ["treepiece", "ar", "nar"]
+
+
+@pytest.fixture
+def made(toy, recipe):
+    def make(kind, **changes):
+        settings = recipe(model=kind, label_smoothing=0.0, **changes)
+        trained = new_model(toy(80), settings, Observer(), None)
+        trained.model.eval()
+        examples = make_examples(toy(80), trained.subwords, LeftOut())
+        return trained.model, examples, make_objective(trained, examples, settings)
+
+    return make
+
+
+@pytest.mark.parametrize("composed", [False, True])
+def test_the_loss_of_units_is_the_score_of_each_step_of_the_search(made, composed):
+    model, examples, objective = made("treepiece", units={"composed": composed})
+    with torch.no_grad():
+        for place in range(20):
+            memory = encode_utterances(model.encoder, [examples[place].subwords])
+            partial, total = model.grammar.start(), 0.0
+            unit_ids = objective._unit_ids[place]
+            for unit_id in unit_ids:
+                logits = torch.tensor(model._score([(0, partial)], memory))
+                total -= float(logits.log_softmax(1)[0, unit_id])
+                assert model.grammar.allowed(partial)[unit_id]  # what training has can be generated
+                partial = model.grammar.extend(partial, unit_id, 0.0)
+            assert partial.is_complete
+            assert float(objective([place])["units"]) == pytest.approx(total / len(unit_ids), abs=1e-4)
+
+
+def test_the_loss_of_tokens_is_the_score_of_each_step_of_the_search(made):
+    model, examples, objective = made("ar")
+    with torch.no_grad():
+        for place in range(20):
+            memory = encode_utterances(model.encoder, [examples[place].subwords])
+            state, total = LinearState(len(examples[place].subwords.offsets)), 0.0
+            tokens = objective._tokens[place]
+            for token in tokens:
+                logits = torch.tensor(model._score([(0, state)], memory))
+                total -= float(logits.log_softmax(1)[0, token])
+                assert model.grammar.allowed(state)[token]
+                state = model.grammar.extend(state, token, 0.0)
+            assert state.is_complete
+            assert float(objective([place])["loss"]) == pytest.approx(total / len(tokens), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_changes_no_loss(kind, made):
+    _, _, objective = made(kind)
+    places = range(30)
+    with torch.no_grad():
+        together = objective(places)
+        alone = [objective([place]) for place in places]
+    for name in {"units", "length"} & set(together):
+        sizes = [len(objective._unit_ids[place]) if name == "units" else 1 for place in places]
+        mean = sum(n * float(losses[name]) for n, losses in zip(sizes, alone, strict=True)) / sum(sizes)
+        assert float(together[name]) == pytest.approx(mean, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_weight_gets_a_gradient(kind, made):
+    model, _, objective = made(kind)
+    objective(range(40))["loss"].backward()
+    assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
+
+
+def test_sampled_partitions_change_from_epoch_to_epoch_and_make_the_same_trees(made, toy):
+    _, examples, objective = made("treepiece", units={"sampling": 0.1})
+    drawn = []
+    for epoch in (0, 1, 0):
+        objective.begin_epoch(epoch)
+        drawn.append(objective._unit_ids)
+        for example, unit_ids in zip(examples, drawn[-1], strict=True):
+            assert objective._tokenizer.decode(unit_ids) == example.frame.skeleton
+    assert drawn[0] == drawn[2] != drawn[1]
+
+
+def test_frames_that_do_not_fit_are_named(made):
+    _, examples, _ = made("ar")
+    example = max(examples, key=lambda example: len(example.spans))
+    n_tokens = 2 * example.frame.skeleton.n_nodes
+    assert too_large(example, n_tokens, linear=False) is None
+    assert "too large" in too_large(example, n_tokens, linear=True)
+    assert "too large" in too_large(example, n_tokens - 1, linear=False)
