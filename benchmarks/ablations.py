@@ -34,7 +34,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "pretrained": {"units": {"composed": False, "pretrained": True}},
     "composed": {"units": {"composed": True}},
-    "composed, pretrained": {"units": {"composed": True, "pretrained": True}},
     "composed, sampling": {"units": {"composed": True, "sampling": 0.5}},
     "composed, ema": {"units": {"composed": True}, "ema": 0.998},
     "composed, words trained": {"units": {"composed": True}, "freeze_words": False},
@@ -76,7 +75,7 @@ def measure(data: Data, changes: dict[str, Any], epochs: int) -> dict[str, float
 def main() -> None:
     """Train and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=12_000, help="rows to learn from")
+    parser.add_argument("--rows", type=int, default=8000, help="rows to learn from")
     parser.add_argument("--epochs", type=int, default=2, help="passes over them")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS), metavar="NAME")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

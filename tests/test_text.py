@@ -47,3 +47,9 @@ def test_too_long_is_said(subwords):
 def test_what_is_no_tokenizer():
     with pytest.raises(TextError, match="the subword tokenizer cannot be read"):
         SubwordTokenizer("{}", longest=9)
+
+
+def test_a_tokenizer_without_special_tokens_is_refused():
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    with pytest.raises(TextError, match="one special token before an utterance and one after it"):
+        SubwordTokenizer(tokenizer.to_str(), longest=32)

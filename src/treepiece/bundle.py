@@ -52,7 +52,11 @@ class Bundle:
 
 
 def write_bundle(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
-    """Write files and the manifest that lists them; a bundle that was there before stays whole until this one is."""
+    """Write files and the manifest that lists them; where that fails, a bundle that was there before is unchanged.
+
+    The files change places one after the other, in an instant, when all of them are on the disk. Someone who reads
+    in that instant is told by the checksums.
+    """
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "files": digests}
     try:

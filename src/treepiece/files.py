@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,20 +12,17 @@ def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
     Nothing is replaced before everything is on the disk, so a full disk costs no file that was there.
     """
-    drafts: list[tuple[str, Path]] = []
+    # Drafts have fixed names: what a kill leaves behind is overwritten the next time.
+    drafts = {folder / name: (folder / name).with_name(f".{Path(name).name}.draft") for name in files}
     try:
-        for name, data in files.items():
-            path = folder / name
+        for (path, draft), data in zip(drafts.items(), files.values(), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            drafts.append((draft, path))
-            with os.fdopen(handle, "wb") as file:
+            with draft.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        for draft, path in drafts:
-            os.chmod(draft, 0o644)  # mkstemp makes files that only their owner can read
+        for path, draft in drafts.items():
             os.replace(draft, path)
     finally:
-        for draft, _ in drafts:
-            Path(draft).unlink(missing_ok=True)
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)

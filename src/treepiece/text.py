@@ -42,8 +42,18 @@ class SubwordTokenizer:
         self.text = text
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._check_special_tokens()
         self.longest = longest
         """How many subwords, special tokens included, the encoder takes."""
+
+    def _check_special_tokens(self) -> None:
+        """Raise unless there is one special token before an utterance and one after it, as the models count on."""
+        mask = self._tokenizer.encode("a").special_tokens_mask
+        if mask[:1] != [1] or mask[-1:] != [1] or sum(mask) != 2:
+            raise TextError(
+                "the subword tokenizer must put one special token before an utterance and one after it, as those of "
+                f"BERT and RoBERTa do; of this one the special tokens are {mask}"
+            )
 
     def encode_batch(self, utterances: Sequence[str]) -> list[Subwords]:
         """Return the subwords of each utterance; one that is too long for the encoder is an error that says so."""

@@ -126,9 +126,11 @@ def test_a_finished_run_is_not_overwritten(folder):
         (["--encoder", "{folder}"], "cannot be loaded"),
         (["--init", "{folder}"], "not a bundle"),
         (["--validation-split", "dev"], "no files named DOMAIN_dev.tsv"),
+        (["--output", "{folder}/file/model"], "cannot be written"),
     ],
 )
 def test_wrong_options_say_what_is_wrong(folder, tmp_path, args, message):
+    (tmp_path / "file").touch()
     given = [arg.format(folder=tmp_path) for arg in args]
     with pytest.raises(TreepieceError) as caught:
         run("train", folder, "--output", tmp_path / "model", *given)
@@ -145,6 +147,17 @@ def test_data_that_cannot_be_trained_on_says_why(folder, tmp_path):
         (tmp_path / "data.tsv").write_text(text)
         with pytest.raises(TreepieceError, match=message):
             run("train", tmp_path / "data.tsv", *recipe)
+
+
+def test_a_file_has_no_splits_to_validate_with(folder, tmp_path):
+    with pytest.raises(TreepieceError, match="no folder of splits"):
+        run("train", folder / "toy_train.tsv", "--output", tmp_path / "model", "--validation-split", "eval")
+
+
+def test_resuming_a_finished_run_does_nothing(folder):
+    before = (folder / "model" / "weights.safetensors").stat().st_mtime_ns
+    assert "come to its end" in run("train", folder, "--output", folder / "model", "--resume").stderr
+    assert (folder / "model" / "weights.safetensors").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
+import safetensors.torch  # noqa: E402
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel  # noqa: E402
 
 from treepiece.errors import OptionError  # noqa: E402
@@ -64,3 +65,23 @@ def test_what_cannot_be_loaded(tmp_path, minilm):
     (tmp_path / "tokenizer.json").write_text((_minilm_folder() / "tokenizer.json").read_text())
     encoder, _ = load_encoder(str(tmp_path))
     assert encoder.width == 8
+
+
+def test_weights_that_do_not_fit_are_refused(tmp_path, minilm):
+    config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    BertModel(config).save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text((_minilm_folder() / "tokenizer.json").read_text())
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    for damaged, message in (
+        (b"damaged", "cannot be loaded"),
+        (safetensors.torch.save({"other": torch.zeros(2)}), "its weights lack"),
+        (whole[:-100], "cannot be loaded"),
+    ):
+        weights.write_bytes(damaged)
+        with pytest.raises(OptionError, match=message):
+            load_encoder(str(tmp_path))
+    weights.write_bytes(whole)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(OptionError, match="cannot be read"):
+        load_encoder(f"random:{tmp_path}")

@@ -6,8 +6,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from treepiece.decoding.linear import LinearState  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
-from treepiece.training.examples import LeftOut, make_examples, too_large  # noqa: E402
+from treepiece.training.examples import make_examples, too_large  # noqa: E402
 from treepiece.training.objectives import make_objective  # noqa: E402
+from treepiece.training.objectives.treepiece import _pointer_targets  # noqa: E402
 from treepiece.training.observer import Observer  # noqa: E402
 from treepiece.training.preparation import new_model  # noqa: E402
 
@@ -20,7 +21,7 @@ def made(toy, recipe):
         settings = recipe(model=kind, label_smoothing=0.0, **changes)
         trained = new_model(toy(80), settings, Observer(), None)
         trained.model.eval()
-        examples = make_examples(toy(80), trained.subwords, LeftOut())
+        examples = make_examples(toy(80), trained.subwords)[0]
         return trained.model, examples, make_objective(trained, examples, settings)
 
     return make
@@ -61,15 +62,34 @@ def test_the_loss_of_tokens_is_the_score_of_each_step_of_the_search(made):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_changes_no_loss(kind, made):
-    _, _, objective = made(kind)
-    places = range(30)
+    _, examples, objective = made(kind)
     with torch.no_grad():
-        together = objective(places)
-        alone = [objective([place]) for place in places]
-    for name in {"units", "length"} & set(together):
-        sizes = [len(objective._unit_ids[place]) if name == "units" else 1 for place in places]
+        together = objective(range(30))
+        alone = [objective([place]) for place in range(30)]
+    for name in set(together) - ({"loss"} if kind != "ar" else set()):
+        sizes = [n_targets(objective, examples[place], place, name) for place in range(30)]
         mean = sum(n * float(losses[name]) for n, losses in zip(sizes, alone, strict=True)) / sum(sizes)
-        assert float(together[name]) == pytest.approx(mean, abs=1e-4)
+        assert float(together[name]) == pytest.approx(mean, abs=1e-4), name
+
+
+def n_targets(objective, example, place, name):
+    """Return how many predictions a loss is the mean of."""
+    if name == "units":
+        return len(objective._unit_ids[place])
+    if name in ("start", "end"):
+        return len(example.spans)
+    return 1 if name == "length" else len(objective._tokens[place])
+
+
+def test_leaves_point_at_the_states_of_their_first_and_last_subword(made):
+    _, examples, objective = made("treepiece")
+    read = [objective._tokens(example.frame.skeleton) for example in examples]
+    for example, skeleton, first, last in zip(examples, read, *_pointer_targets(examples, read), strict=True):
+        for place, span, leaf in zip(skeleton.leaves, example.spans, example.frame.leaves, strict=True):
+            # States have the special token first, and offsets do not.
+            assert example.subwords.offsets[first[place] - 1].start == leaf.chars.start
+            assert example.subwords.offsets[last[place] - 1].end == leaf.chars.end
+            assert (first[place], last[place]) == (span.start + 1, span.end)
 
 
 @pytest.mark.parametrize("kind", KINDS)

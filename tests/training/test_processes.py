@@ -95,3 +95,15 @@ def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path, recipe_file):
     assert "Go on with the same command and --resume" in err
     assert (tmp_path / "model" / "run" / "last.safetensors").is_file()
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch cannot run more than one process")
+def test_the_command_runs_under_torchrun_and_fails_in_all_processes_at_once(tmp_path, recipe_file):
+    data = tmp_path / "toy.tsv"
+    finish(start("-m", "treepiece", "data", "toy", "--rows", 60, "--output", data))
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d")
+    command = (*launcher, "--rdzv-endpoint", "127.0.0.1:0", "-m", "treepiece", "train", data, "--recipe")
+    finish(start(*command, recipe_file(epochs=1), "--output", tmp_path / "model"))
+    assert (tmp_path / "model" / "manifest.json").is_file()
+    _, err = finish(start(*command, recipe_file(epochs=1), "--output", tmp_path / "model"), code=1)
+    assert "training run already" in err

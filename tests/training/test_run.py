@@ -11,13 +11,18 @@ import safetensors.torch  # noqa: E402
 
 from treepiece import files  # noqa: E402
 from treepiece.bundle import WEIGHTS  # noqa: E402
+from treepiece.data.rows import Row  # noqa: E402
 from treepiece.errors import CheckpointError, DataError, RecipeError  # noqa: E402
 from treepiece.models.trained import load_model, save_model  # noqa: E402
+from treepiece.models.utterances import Parse  # noqa: E402
+from treepiece.text import Subwords  # noqa: E402
 from treepiece.training import run  # noqa: E402
-from treepiece.training.examples import LeftOut, make_examples  # noqa: E402
+from treepiece.training.examples import Example, make_examples  # noqa: E402
 from treepiece.training.observer import Observer  # noqa: E402
-from treepiece.training.prediction import predict  # noqa: E402
+from treepiece.training.prediction import _outcome, predict  # noqa: E402
 from treepiece.training.preparation import Data, hold_out  # noqa: E402
+from treepiece.trees.align import Span  # noqa: E402
+from treepiece.trees.frame import Frame  # noqa: E402
 
 KINDS = ["treepiece", "ar", "nar"]
 
@@ -56,11 +61,11 @@ def assert_same_weights(one, other):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
-    rows = toy(12)
+    rows = toy(8)
     settings = recipe(
         model=kind,
         epochs=14,
-        batch=12,
+        batch=8,
         label_smoothing=0.0,
         decoder={"n_heads": 2, "longest": 64, "dropout": 0.0},
         optimizer={
@@ -68,11 +73,11 @@ def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
             | ({"units": 3e-3, "spans": 3e-3} if kind == "treepiece" else {"decoder": 3e-3})
         },
     )
-    result, _ = train(tmp_path / "model", Data(rows * 30, rows), settings)
+    result, _ = train(tmp_path / "model", Data(rows * 40, rows), settings)
     assert result.is_complete
     assert result.em >= 0.9
     trained = load_model(tmp_path / "model")
-    outcomes = predict(trained.model, make_examples(rows, trained.subwords, LeftOut()))
+    outcomes = predict(trained.model, make_examples(rows, trained.subwords)[0])
     assert sum(outcome.is_exact for outcome in outcomes) / len(rows) == pytest.approx(result.em)
     assert trained.facts["validation"]["em"] == result.em
 
@@ -118,14 +123,37 @@ def test_a_run_that_dies_without_saving_goes_on_from_what_was_saved_before(toy, 
     assert_same_weights(tmp_path / "whole", tmp_path / "parts")
 
 
+def test_a_run_that_dies_while_it_begins_or_ends_is_no_run(toy, recipe, tmp_path):
+    data, settings = hold_out(toy(30), recipe()), recipe(epochs=1)
+    run.begin(tmp_path / "model", data, settings, init=None, observer=Observer())
+    (tmp_path / "model" / "run" / "plan.json").unlink()  # written last in the beginning, deleted first in the end
+    assert not run.is_begun(tmp_path / "model")
+    assert train(tmp_path / "model", data, settings)[0].is_complete
+    assert run.is_finished(tmp_path / "model")
+
+
+def test_data_that_cannot_be_used_leaves_the_folder_usable(toy, recipe, tmp_path):
+    rows, settings = toy(30), recipe(epochs=1)
+    bare = Data([Row(row.skeleton) for row in rows], rows)
+    with pytest.raises(DataError, match="a tree without an utterance"):
+        train(tmp_path / "model", bare, settings)
+    assert train(tmp_path / "model", Data(rows, rows), settings)[0].is_complete
+
+
 def test_a_full_disk_leaves_the_checkpoint_before(toy, recipe, tmp_path, monkeypatch):
     data, settings = hold_out(toy(60), recipe()), recipe(checkpoint_seconds=0.0)
     train(tmp_path / "model", data, settings, stop_after=2)
     last = tmp_path / "model" / "run" / "last.safetensors"
     before = last.read_bytes()
 
+    fsync, n = files.os.fsync, 0
+
     def full(handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        nonlocal n
+        n += 1
+        if n > 1:  # the first is the log
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
 
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full)
@@ -180,8 +208,37 @@ def test_a_trained_model_goes_on_with_new_labels(kind, toy, recipe, tmp_path):
     one, other = (model.model.state_dict()[table] for model in (before, after))
     for name in names[0]:
         assert torch.equal(one[names[0].index(name)], other[names[1].index(name)])
-    examples = make_examples(rows, after.subwords, LeftOut())
+    examples = make_examples(rows, after.subwords)[0]
     assert all(outcome.is_valid for outcome in predict(after.model, examples))
+
+
+def test_what_goes_on_from_a_bundle_keeps_its_sizes(toy, recipe, tmp_path):
+    rows = toy(60)
+    small = recipe(epochs=1, decoder={"n_heads": 2, "longest": 12}, units={"composed": False})
+    train(tmp_path / "old", hold_out(rows, small), small)
+    settings = recipe(epochs=1)
+    _, notes = train(tmp_path / "new", hold_out(rows, settings), settings, init=tmp_path / "old")
+    assert any("too large: the decoder takes 12" in remark for remark in notes.remarks)
+    trained = load_model(tmp_path / "new")
+    assert trained.facts["recipe"]["decoder"]["longest"] == trained.definition.decoder.longest == 12
+    assert trained.facts["recipe"]["units"]["composed"] is trained.definition.composed is False
+
+
+def test_a_leaf_that_ends_inside_a_word_is_wrong(subword_example):
+    example = subword_example
+    (span,) = example.spans
+    assert _outcome(example, Parse(example.frame.skeleton, (span,), 0.0, 1)).is_exact
+    shorter = _outcome(example, Parse(example.frame.skeleton, (Span(span.start, span.end - 1),), 0.0, 1))
+    assert not shorter.is_exact
+    assert shorter.is_skeleton
+    assert shorter.predicted.leaves[0].text == "8"
+
+
+@pytest.fixture
+def subword_example():
+    frame = Frame.from_brackets("[IN:A at [SL:B 8am ] ]", "at 8am")
+    offsets = (Span(0, 2), Span(3, 4), Span(4, 6))
+    return Example(frame, Subwords((1, 2, 3, 4, 5), offsets), (Span(1, 3),))
 
 
 def test_bundles_are_saved_and_loaded(toy, recipe, tmp_path):

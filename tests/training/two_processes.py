@@ -34,12 +34,11 @@ def remember(self, *args):
 
 
 run.Loop.__init__ = remember
-if fabric.is_global_zero:
-    run.begin(folder / "model", data, recipe, init=None, observer=Observer())
-fabric.barrier()
+run.begin_together(fabric, folder / "model", data, recipe, init=None, observer=Observer())
 run.go_on(folder / "model", data, observer=Notes(), fabric=fabric)
 digest = hashlib.sha256()
 for name, weight in sorted(loops[0]._trained.model.state_dict().items()):
     digest.update(name.encode() + weight.numpy().tobytes())
 seen["weights"], seen["best"], seen["held_out"] = digest.hexdigest(), loops[0].position.best_em, len(data.validation)
+run.leave(fabric)
 (folder / f"rank{fabric.global_rank}.json").write_text(json.dumps(seen))

@@ -85,22 +85,21 @@ def _spread(rows: list[Row], limit: int | None) -> list[Row]:
 
 def _parse(trained: TrainedModel, rows: Sequence[Row], beam: int) -> tuple[list[Outcome], int]:
     """Return the outcomes of the rows that can be parsed, and how many cannot."""
-    from treepiece.training.examples import LeftOut, make_examples
+    from treepiece.training.examples import make_examples
     from treepiece.training.prediction import predict
 
-    left_out = LeftOut()
-    examples = make_examples(rows, trained.subwords, left_out)
-    for reason in left_out.reasons[:_SHOWN]:
+    examples, left_out = make_examples(rows, trained.subwords)
+    for reason in left_out[:_SHOWN]:
         note(f"not parsed: {reason}")
     with progress() as bars:
         task = bars.add_task("parsing", total=len(examples), unit="rows")
         outcomes = predict(trained.model, examples, beam=beam, on_rows=lambda done: bars.update(task, completed=done))
-    return outcomes, len(left_out.reasons)
+    return outcomes, len(left_out)
 
 
 def _seen(trained: TrainedModel, outcomes: Sequence[Outcome]) -> set[Node] | None:
     """Return those of the gold skeletons that the model had in training; None if it does not know."""
-    from treepiece.training.preparation import skeleton_digest
+    from treepiece.training.fingerprints import skeleton_digest
 
     known = trained.facts.get("skeletons")
     if not isinstance(known, list):

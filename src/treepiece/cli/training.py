@@ -15,7 +15,7 @@ from treepiece.cli.console import note, say_json, say_table
 from treepiece.cli.extras import needs_training
 from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
 from treepiece.cli.watching import Watcher
-from treepiece.errors import CheckpointError
+from treepiece.errors import CheckpointError, OptionError
 
 if TYPE_CHECKING:
     from treepiece.training.preparation import Data as TrainingData
@@ -69,16 +69,19 @@ def train(
     if model is not None:
         one_of("--model", model, ModelKind)
     goes_on = resume and run.is_begun(output)
+    if resume and run.is_finished(output):
+        note(f"{output}: this training has come to its end; to train further use --init with another --output")
+        return
     settings = run.planned_recipe(output) if goes_on else read_recipe(recipe, changes)
     if goes_on and (recipe is not None or changes):
         _check_same(settings, read_recipe(recipe, changes), set(changes) if recipe is None else None)
     rows = _training_data(data, split, validation, validation_split, strict, settings)
     fabric = run.make_fabric()
     with Watcher(is_shown=fabric.is_global_zero) as watcher, _stop_on_interrupt() as should_stop:
-        if not goes_on and fabric.is_global_zero:
-            run.begin(output, rows, settings, init=init, observer=watcher)
-        fabric.barrier()
+        if not goes_on:
+            run.begin_together(fabric, output, rows, settings, init=init, observer=watcher)
         result = run.go_on(output, rows, observer=watcher, should_stop=should_stop, fabric=fabric)
+        run.leave(fabric)
     if not fabric.is_global_zero:
         return
     if not result.is_complete:
@@ -100,6 +103,8 @@ def _training_data(
     rows = load_rows(data, split=split, strict=strict)
     if validation is None and validation_split is None:
         return hold_out(rows, recipe)
+    if validation is None and not Path(data).is_dir():
+        raise OptionError(f"--validation-split: {data} is no folder of splits: name the rows with --validation DATA")
     return Rows(rows, load_rows(validation or data, split=validation_split or "eval", strict=strict))
 
 

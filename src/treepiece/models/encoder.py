@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, RobertaConfig
 from transformers.utils import logging
@@ -24,7 +25,6 @@ _ARCHITECTURES: dict[str, Callable[[], Any]] = {
         vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
     )
 }
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # they number positions from their padding id on
 
 
 class Encoder(nn.Module):
@@ -50,7 +50,10 @@ class Encoder(nn.Module):
     @property
     def longest(self) -> int:
         """How many subwords fit, special tokens included."""
-        skipped = self.pad_id + 1 if self.config.model_type in _OFFSET_POSITIONS else 0
+        # RoBERTa and its kin number positions from their padding id on, and their table of positions says so.
+        table = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
+        padding = getattr(table, "padding_idx", None)
+        skipped = 0 if padding is None else int(padding) + 1
         return int(self.config.max_position_embeddings) - skipped
 
     def freeze_words(self) -> None:
@@ -87,10 +90,9 @@ def load_encoder(name: str) -> tuple[Encoder, SubwordTokenizer]:
     else:
         source = str(_minilm_folder()) if name == MINILM else name
         try:
-            with _without_bar():
-                model = AutoModel.from_pretrained(source)
+            model = _from_pretrained(source)
             file = _tokenizer_file(source)
-        except (OSError, ValueError) as error:
+        except (OSError, RuntimeError, SafetensorError, ValueError) as error:
             reason = str(error).strip().splitlines()[0]
             raise OptionError(
                 f"the encoder {name!r} cannot be loaded: {reason}; give {MINILM!r}, a hub name, "
@@ -113,6 +115,16 @@ def _without_bar() -> Iterator[None]:
             bars.enable_progress_bar()
 
 
+def _from_pretrained(source: str) -> nn.Module:
+    """Return a model with all of its weights: what is missing would be random, and nobody would notice."""
+    with _without_bar():
+        model, found = AutoModel.from_pretrained(source, output_loading_info=True)
+    missing = sorted(name for name in found["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        raise ValueError(f"its weights lack {len(missing)} that the architecture has, such as {missing[0]}")
+    return cast(nn.Module, model)
+
+
 def _from_config(config: object) -> nn.Module:
     from_config: Callable[[object], nn.Module] = AutoModel.from_config  # which has no types of its own
     return from_config(config)
@@ -122,7 +134,11 @@ def _architecture(name: str) -> object:
     if name in _ARCHITECTURES:
         return _ARCHITECTURES[name]()
     if Path(name).is_dir():
-        return AutoConfig.from_pretrained(name)
+        try:
+            return AutoConfig.from_pretrained(name)
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise OptionError(f"the architecture in {name!r} cannot be read: {reason}") from None
     raise OptionError(
         f"there is no architecture {name!r}: give a folder with a config.json, or {', '.join(_ARCHITECTURES)}"
     )

@@ -11,7 +11,6 @@ from typing import Any
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from torch import Tensor
 
 from treepiece.bundle import CONFIG, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, Bundle, read_bundle, write_bundle
 from treepiece.errors import BundleError
@@ -41,11 +40,11 @@ class TrainedModel:
         return frames
 
 
-def save_model(folder: Path, trained: TrainedModel, weights: Mapping[str, Tensor] | None = None) -> None:
-    """Write a bundle; `weights` stand in for those of the model, such as an average of them."""
+def save_model(folder: Path, trained: TrainedModel) -> None:
+    """Write a bundle."""
     definition, encoder = trained.definition, trained.model.encoder
     config = {"model": definition.to_json(), "encoder": encoder.to_json()}
-    state = trained.model.state_dict() if weights is None else weights
+    state = trained.model.state_dict()
     files = {
         CONFIG: json.dumps(config, indent=1).encode(),
         TRAINING: json.dumps(trained.facts, indent=1).encode(),
@@ -71,6 +70,7 @@ def load_model(folder: str | Path) -> TrainedModel:
     model = definition.build(encoder)
     _load_weights(model, bundle)
     subwords = SubwordTokenizer(bundle.read(SUBWORDS).decode(), longest=encoder.longest)
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
     return TrainedModel(definition, model.eval(), subwords, bundle.read_json(TRAINING))
 
 

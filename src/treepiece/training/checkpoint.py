@@ -48,7 +48,7 @@ class TrainingTensors:
         self.model.load_state_dict(weights)
         for name, weight in self.model.named_parameters():
             state = {
-                key: tensors[f"{key}/{name}"].clone()
+                key: tensors[f"{key}/{name}"].to(weight.device, copy=True)
                 for key in ("step", "exp_avg", "exp_avg_sq")
                 if f"{key}/{name}" in tensors
             }

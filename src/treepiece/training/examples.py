@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from treepiece.data.rows import Row
 from treepiece.errors import DataError, TextError
@@ -25,34 +25,30 @@ class Example:
     line: int = 0
 
 
-@dataclass
-class LeftOut:
-    """Rows that cannot be learned from or parsed, and why."""
-
-    reasons: list[str] = field(default_factory=list)
-
-
 def make_examples(
     rows: Sequence[Row],
     subwords: SubwordTokenizer,
-    left_out: LeftOut,
     on_rows: Callable[[int], None] | None = None,
-) -> list[Example]:
-    """Return an example for each row with an utterance that the encoder can take; note the others in `left_out`."""
-    examples = []
+) -> tuple[list[Example], list[str]]:
+    """Return an example for each row whose utterance the encoder can take, and for each other row why it cannot.
+
+    `on_rows` is called with the number of rows that are done.
+    """
+    examples: list[Example] = []
+    left_out: list[str] = []
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
         frames = [_frame(row) for row in chunk]
         encodings = subwords.try_batch([frame.utterance for frame in frames])
         for row, frame, encoding in zip(chunk, frames, encodings, strict=True):
             if isinstance(encoding, TextError):
-                left_out.reasons.append(f"line {row.line}: {encoding}")
+                left_out.append(f"line {row.line}: {encoding}")
             else:
                 spans = tuple(encoding.covering(leaf.chars) for leaf in frame.leaves)
                 examples.append(Example(frame, encoding, spans, row.domain, row.line))
         if on_rows:
-            on_rows(len(chunk))
-    return examples
+            on_rows(start + len(chunk))
+    return examples, left_out
 
 
 def _frame(row: Row) -> Frame:

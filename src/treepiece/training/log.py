@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, cast
 
 from treepiece.errors import CheckpointError
+from treepiece.files import replace_files
 
 FILE_NAME = "log.csv"
 _COLUMNS = ("step", "epoch", "name", "value")
@@ -20,10 +22,14 @@ class CsvLog:
     def __init__(self, folder: Path, step: int) -> None:
         self._path = folder / FILE_NAME
         kept = [row for row in self._rows() if int(row["step"]) <= step] if step else []
-        with self._open("w") as file:
-            writer = csv.DictWriter(file, _COLUMNS)
-            writer.writeheader()
-            writer.writerows(kept)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, _COLUMNS)
+        writer.writeheader()
+        writer.writerows(kept)
+        try:
+            replace_files(folder, {FILE_NAME: text.getvalue().encode()})
+        except OSError as error:
+            raise CheckpointError(f"{self._path}: cannot be written: {error.strerror}") from error
 
     def write(self, step: int, epoch: int, values: Mapping[str, float]) -> None:
         """Append values by name."""

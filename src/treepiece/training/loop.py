@@ -44,11 +44,16 @@ class Position:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-class Loop:
-    """Trains an objective to the end of its recipe, from wherever its folder says that it stands.
+@dataclass(frozen=True)
+class Places:
+    """Where a run writes: the folder for the bundle of the best epoch, and the file to go on from."""
 
-    `folder` is where the bundle of the best epoch goes, `checkpoint` the file to go on from.
-    """
+    bundle: Path
+    checkpoint: Path
+
+
+class Loop:
+    """Trains an objective to the end of its recipe."""
 
     def __init__(
         self,
@@ -56,15 +61,13 @@ class Loop:
         objective: Objective,
         trained: TrainedModel,
         recipe: Recipe,
-        folder: Path,
-        checkpoint: Path,
+        places: Places,
         observer: Observer,
     ) -> None:
         self._fabric = fabric
         self._trained = trained
         self._recipe = recipe
-        self._folder = folder
-        self._checkpoint = checkpoint
+        self._places = places
         self._observer = observer if fabric.is_global_zero else Observer()
         self._optimizer = make_optimizer(trained.model, recipe)
         self._objective = objective
@@ -75,7 +78,7 @@ class Loop:
 
     def resume(self) -> None:
         """Go back to where the last checkpoint was written."""
-        tensors, facts = load_checkpoint(self._checkpoint)
+        tensors, facts = load_checkpoint(self._places.checkpoint)
         self._tensors.write(tensors)
         self.position = Position(**facts["position"])
 
@@ -91,7 +94,7 @@ class Loop:
         """
         here, recipe = self.position, self._recipe
         n_epochs = recipe.n_epochs(len(lengths))
-        log = CsvLog(self._folder, here.step) if self._fabric.is_global_zero else None
+        log = CsvLog(self._places.bundle, here.step) if self._fabric.is_global_zero else None
         clock = _Clock(recipe.checkpoint_seconds)
         while here.epoch < n_epochs and not self._is_stale():
             plan = plan_epoch(lengths, recipe.batch, seed=recipe.seed, epoch=here.epoch, least=self._fabric.world_size)
@@ -147,7 +150,7 @@ class Loop:
             here.history.append({"epoch": here.epoch, "em": em, "em_s": em_s})
             if is_best and self._fabric.is_global_zero:
                 self._trained.facts = {**self._trained.facts, **self.facts(n_rows)}
-                save_model(self._folder, self._trained)
+                save_model(self._places.bundle, self._trained)
         if log:
             log.write(here.step, here.epoch, {"validation_em": em, "validation_em_s": em_s, "rows_per_second": speed})
         self._save()
@@ -164,23 +167,23 @@ class Loop:
         share = examples[self._fabric.global_rank :: self._fabric.world_size]
         counts = count_matches(self._trained.model, share, lambda n: self._observer.stage("validating", n, len(share)))
         n_rows, exact, skeletons = self._sum(counts).tolist()
-        return int(n_rows), exact / n_rows, skeletons / n_rows
+        return n_rows, exact / n_rows, skeletons / n_rows
 
     def _all_agree(self, stop: bool) -> bool:
         """Return whether any of the processes wants to stop, so that all stop after the same step."""
-        if self._fabric.world_size == 1:
-            return stop
-        return bool(self._sum(torch.tensor(float(stop))) > 0)
+        return bool(self._sum(torch.tensor(int(stop))))
 
     def _sum(self, value: torch.Tensor) -> torch.Tensor:
         """Return the sum over all processes."""
+        if self._fabric.world_size == 1:
+            return value
         total = self._fabric.all_reduce(value.to(self._fabric.device), reduce_op="sum")
         assert isinstance(total, torch.Tensor)  # as what went in
         return total
 
     def _save(self) -> None:
         if self._fabric.is_global_zero:
-            save_checkpoint(self._checkpoint, self._tensors.read(), {"position": asdict(self.position)})
+            save_checkpoint(self._places.checkpoint, self._tensors.read(), {"position": asdict(self.position)})
 
 
 class _Clock:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,13 +17,11 @@ from treepiece.models.kinds import ModelKind
 from treepiece.models.trained import TrainedModel
 from treepiece.models.transfer import extend_definition, transfer_weights
 from treepiece.models.treepiece import TreePieceModel
-from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
-from treepiece.training.examples import Example, LeftOut, make_examples, too_large
+from treepiece.training.examples import Example, make_examples, too_large
 from treepiece.training.observer import Observer
 from treepiece.training.pretraining import pretrain_units
 from treepiece.training.recipe import Recipe
-from treepiece.trees.brackets import format_brackets
 from treepiece.trees.node import Node
 
 _SHOWN = 3
@@ -52,6 +49,18 @@ def hold_out(rows: Sequence[Row], recipe: Recipe) -> Data:
     )
 
 
+def inherit(recipe: Recipe, init: TrainedModel) -> Recipe:
+    """Return a recipe with what cannot change when training goes on from a bundle: encoder, sizes, kind of units."""
+    if init.definition.kind is not recipe.model:
+        raise RecipeError(
+            f"the bundle to start from is a model {init.definition.kind}, the recipe's is {recipe.model}: "
+            f"choose --model {init.definition.kind}"
+        )
+    units = replace(recipe.units, composed=init.definition.composed, pretrained=False)
+    encoder = str(init.facts.get("recipe", {}).get("encoder", recipe.encoder))
+    return replace(recipe, encoder=encoder, decoder=init.definition.decoder, units=units)
+
+
 def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: TrainedModel | None) -> TrainedModel:
     """Return a model with new decoders for the trees of these rows, or `init` with what is new in them added."""
     torch.manual_seed(recipe.seed)
@@ -61,11 +70,6 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
         recipe.model, set(skeletons), decoder=recipe.decoder, composed=recipe.units.composed, tokenizer=tokenizer
     )
     if init is not None:
-        if init.definition.kind is not recipe.model:
-            raise RecipeError(
-                f"the bundle to start from is a model {init.definition.kind}, the recipe's is {recipe.model}: "
-                f"choose --model {init.definition.kind}"
-            )
         definition = extend_definition(init.definition, definition)
         model = definition.build(init.model.encoder)
         transfer_weights(init, definition, model)
@@ -78,54 +82,27 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
     return TrainedModel(definition, model, subwords)
 
 
-def training_examples(
-    rows: Sequence[Row], subwords: SubwordTokenizer, recipe: Recipe, observer: Observer
-) -> list[Example]:
+def training_examples(rows: Sequence[Row], trained: TrainedModel, observer: Observer) -> list[Example]:
     """Return the examples that the model can learn from; say how many rows were left out, and why."""
-    left_out = LeftOut()
-    done = 0
-
-    def count(n: int) -> None:
-        nonlocal done
-        done += n
-        observer.stage("reading utterances", done, len(rows))
-
+    made, left_out = make_examples(
+        rows, trained.subwords, lambda done: observer.stage("reading utterances", done, len(rows))
+    )
     examples = []
-    is_linear = recipe.model is not ModelKind.TREEPIECE
-    for example in make_examples(rows, subwords, left_out, count):
-        reason = too_large(example, recipe.decoder.longest, linear=is_linear)
+    definition = trained.definition
+    for example in made:
+        is_linear = definition.kind is not ModelKind.TREEPIECE
+        reason = too_large(example, definition.decoder.longest, linear=is_linear)
         if reason:
-            left_out.reasons.append(reason)
+            left_out.append(reason)
         else:
             examples.append(example)
-    for reason in left_out.reasons[:_SHOWN]:
+    for reason in left_out[:_SHOWN]:
         observer.remark(f"left out: {reason}")
-    if left_out.reasons:
-        observer.remark(f"left out {len(left_out.reasons):,} of {len(rows):,} rows")
+    if left_out:
+        observer.remark(f"left out {len(left_out):,} of {len(rows):,} rows")
     if not examples:
         raise DataError("no row is left to learn from")
     return examples
-
-
-def fingerprint(rows: Iterable[Row]) -> str:
-    """Return a checksum of rows, by which a run knows whether it goes on with the data that it began with."""
-    digest = hashlib.sha256()
-    for row in rows:
-        frame = row.frame
-        text = "" if frame is None else f"{frame.utterance}\t{frame.spans}"
-        digest.update(f"{text}\t{skeleton_digest(row.skeleton)}\n".encode(errors="replace"))
-    return digest.hexdigest()
-
-
-_digests: dict[Node, str] = {}
-
-
-def skeleton_digest(skeleton: Node) -> str:
-    """Return a short checksum of a skeleton; a bundle keeps those of its training data to know what it has seen."""
-    if skeleton not in _digests:
-        text = format_brackets(skeleton, any_label=True).encode(errors="replace")
-        _digests[skeleton] = hashlib.sha256(text).hexdigest()[:12]
-    return _digests[skeleton]
 
 
 def _train_tokenizer(skeletons: Sequence[Node], recipe: Recipe, observer: Observer) -> TreePieceTokenizer:
@@ -155,4 +132,5 @@ def _pretrain(
         seed=recipe.seed,
         on_epoch=lambda epoch, _: observer.stage("pretraining units", epoch, config.epochs),
     )
+    observer.stage("pretraining units", config.epochs, config.epochs)  # it may have stopped before
     model.units.start_from(pretrained.embeddings)

@@ -35,7 +35,7 @@ MODULES = {
 }
 """The modules of each model, which have learning rates of their own."""
 
-_STEPS_BY_DEFAULT = 600
+_STEPS_BY_DEFAULT = 800
 _EPOCHS_BY_DEFAULT = (4, 80)
 
 
@@ -120,7 +120,7 @@ class Recipe:
     units: UnitConfig = field(default_factory=UnitConfig)
 
     def __post_init__(self) -> None:
-        whole_number("seed", self.seed, 0)
+        whole_number("seed", self.seed, 0, 2**63 - 1)
         whole_number("batch", self.batch, 1)
         whole_number("most_held_out", self.most_held_out, 1)
         for name in ("epochs", "patience"):

@@ -73,14 +73,16 @@ class Frame:
         return cls._from_events(tree.events(), utterance)
 
     @classmethod
-    def from_chars(cls, utterance: str, skeleton: Node, chars: Sequence[Span]) -> Frame:
+    def from_chars(cls, utterance: str, skeleton: Node, chars: Sequence[Span], cuts: Iterable[int] = ()) -> Frame:
         """Return the frame of an utterance whose leaves cover the given characters; one that two share is the first's.
+
+        Words stand between blanks, and are divided where a leaf begins or ends and at the characters `cuts`.
 
         >>> Frame.from_chars("at 8am", Node("IN:A", [Node("SL:B")]), [Span(3, 4)]).to_brackets()
         '[IN:A [SL:B 8 ] ]'
         """
         chars = list(in_order(chars))
-        words = cut_words(utterance, [place for span in chars for place in span])
+        words = cut_words(utterance, [*cuts, *(place for span in chars for place in span)])
         spans = tuple(in_order(covering(words, span) for span in chars))
         return cls(tuple(utterance[start:end] for start, end in words), skeleton, spans, utterance)
 
