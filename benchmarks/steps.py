@@ -20,7 +20,7 @@ from treepiece.trees.frame import leaf_labels
 
 
 def count_passes(split: str) -> dict[str, float]:
-    """Return the mean number of decoder passes a tree of each parser."""
+    """Return the mean number of decoder passes a tree of each parser, and the share of trees that are one unit."""
     folder = topv2_folder()
     tokenizer = TreePieceTokenizer.train(row.skeleton for row in read_rows(folder, split="train"))
     rows = [row for row in read_rows(folder, split=split) if row.frame is not None]
@@ -35,6 +35,7 @@ def count_passes(split: str) -> dict[str, float]:
     return {
         "trees": len(rows),
         "unencodable": len(rows) - len(units),
+        "single_unit": sum(ids is not None and len(ids) == 1 for ids in unit_ids) / len(rows),
         "treepiece": sum(units) / len(units),
         "ar": sum(tokens) / len(tokens),
         "nar": 1.0,

@@ -17,6 +17,8 @@ from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
 from treepiece.cli.watching import Watcher
 from treepiece.errors import CheckpointError, OptionError
 
+_INHERITED = {"encoder", "decoder", "units"}
+
 if TYPE_CHECKING:
     from treepiece.training.preparation import Data as TrainingData
     from treepiece.training.recipe import Recipe
@@ -74,7 +76,7 @@ def train(
         return
     settings = run.planned_recipe(output) if goes_on else read_recipe(recipe, changes)
     if goes_on and (recipe is not None or changes):
-        _check_same(settings, read_recipe(recipe, changes), set(changes) if recipe is None else None)
+        _check_same(settings, read_recipe(recipe, changes), set(vars(settings)) if recipe else set(changes), init)
     rows = _training_data(data, split, validation, validation_split, strict, settings)
     fabric = run.make_fabric()
     with Watcher(is_shown=fabric.is_global_zero) as watcher, _stop_on_interrupt() as should_stop:
@@ -108,12 +110,12 @@ def _training_data(
     return Rows(rows, load_rows(validation or data, split=validation_split or "eval", strict=strict))
 
 
-def _check_same(planned: Recipe, given: Recipe, names: set[str] | None) -> None:
-    """Raise if what is given now differs from what the run began with."""
+def _check_same(planned: Recipe, given: Recipe, names: set[str], init: Path | None) -> None:
+    """Raise if what is given now differs from what the run began with, but for what a bundle to start from decides."""
     from treepiece.training.configs import write_config
 
     before, now = write_config(planned), write_config(given)
-    for name in sorted(before if names is None else names):
+    for name in sorted(names - (_INHERITED if init else set())):
         if before[name] != now[name]:
             raise CheckpointError(
                 f"--resume: the run began with {name} = {before[name]!r}, now it is {now[name]!r}: "
