@@ -164,6 +164,12 @@ def test_a_full_disk_leaves_the_checkpoint_before(toy, recipe, tmp_path, monkeyp
     assert train(tmp_path / "model", data, settings)[0].is_complete
 
 
+def test_a_loss_that_is_no_number_ends_a_run(toy, recipe, tmp_path):
+    settings = recipe(epochs=20, optimizer={"warmup": 0.0, "clip": 0.0, "learning_rates": {"encoder": 1e30}})
+    with pytest.raises(RecipeError, match="the loss is .*: lower the learning rates"):
+        train(tmp_path / "model", hold_out(toy(60), settings), settings)
+
+
 def test_patience_ends_a_run(toy, recipe, tmp_path):
     settings = recipe(epochs=30, patience=2, optimizer={"learning_rates": {"encoder": 0, "units": 0, "spans": 0}})
     result, notes = train(tmp_path / "model", hold_out(toy(40), settings), settings)

@@ -6,6 +6,7 @@ was killed goes on from its last checkpoint and ends with the same weights as on
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 from lightning.fabric import Fabric
 
+from treepiece.errors import RecipeError
 from treepiece.models.trained import TrainedModel, save_model
 from treepiece.training.average import WeightAverage
 from treepiece.training.batches import plan_epoch
@@ -129,6 +131,11 @@ class Loop:
         seeds = np.random.SeedSequence([self._recipe.seed, self.position.step, rank])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0] >> np.uint64(1)))
         losses: dict[str, torch.Tensor] = self._forward(places[rank::world])
+        values = {name: float(loss.detach()) for name, loss in losses.items()}
+        if not math.isfinite(values["loss"]):
+            raise RecipeError(
+                f"the loss is {values['loss']} after step {self.position.step:,}: lower the learning rates"
+            )
         self._fabric.backward(losses["loss"])
         if self._recipe.optimizer.clip:
             torch.nn.utils.clip_grad_norm_(self._trained.model.parameters(), self._recipe.optimizer.clip)
@@ -136,7 +143,7 @@ class Loop:
         self._optimizer.zero_grad()
         if self._average:
             self._average.update(self.position.step + 1)
-        return {name: float(loss.detach()) for name, loss in losses.items()}
+        return values
 
     def _end_epoch(self, validation: Sequence[Example], n_epochs: int, speed: float, log: CsvLog | None) -> None:
         """Validate, keep the model if it is the best so far, and save."""
