@@ -81,6 +81,21 @@ def test_a_model_compared_with_itself_does_not_differ(folder):
     assert "Against" in run("evaluate", "--model", folder / "model", folder, "--compare", folder / "model").stdout
 
 
+def test_all_rows_are_compared_wherever_leaves_end(folder, tmp_path):
+    for name, seed in (("one", 1), ("other", 2)):
+        run("train", folder, "--output", tmp_path / name, "--recipe", folder / "recipe.yaml", "--seed", seed)
+    one, other = (evaluate("--model", tmp_path / name, folder) for name in ("one", "other"))
+    test = evaluate("--model", tmp_path / "one", folder, "--compare", tmp_path / "other")["compare"]
+    assert test["difference"] == pytest.approx(one["em"] - other["em"])
+
+
+def test_a_folder_with_other_files_is_left_alone(folder, tmp_path):
+    (tmp_path / "config.json").write_text("mine")
+    with pytest.raises(TreepieceError, match="this folder has other files in it"):
+        run("train", folder, "--output", tmp_path, "--recipe", folder / "recipe.yaml")
+    assert (tmp_path / "config.json").read_text() == "mine"
+
+
 def test_misses_are_written(folder, tmp_path):
     scores = evaluate("--model", folder / "model", folder, "--errors", tmp_path / "misses.jsonl")
     misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]
@@ -143,6 +158,7 @@ def test_data_that_cannot_be_trained_on_says_why(folder, tmp_path):
         ("", "there are no rows"),
         ("hi\t[IN:HELLO hi ]\n", "two rows or more"),
         ("[A [B ] ]\n[A ]\n", "a tree without an utterance"),
+        ("[IN:A [SL:B ] ]\n[IN:A ]\n", "a tree without an utterance"),
     ):
         (tmp_path / "data.tsv").write_text(text)
         with pytest.raises(TreepieceError, match=message):
@@ -156,7 +172,9 @@ def test_a_file_has_no_splits_to_validate_with(folder, tmp_path):
 
 def test_resuming_a_finished_run_does_nothing(folder):
     before = (folder / "model" / "weights.safetensors").stat().st_mtime_ns
-    assert "come to its end" in run("train", folder, "--output", folder / "model", "--resume").stderr
+    result = run("train", folder, "--output", folder / "model", "--resume", "--json")
+    assert "come to its end" in result.stderr
+    assert json.loads(result.stdout)["rows"] == 108
     assert (folder / "model" / "weights.safetensors").stat().st_mtime_ns == before
 
 

@@ -160,3 +160,12 @@ def test_topv2_is_read_whole(topv2):
             assert len(skeletons) == 7_096
             labels = {node.label for tree in skeletons for node in tree.nodes()}
     assert len(labels) == 162
+
+
+def test_rows_of_a_folder_have_the_domain_of_their_file_unless_they_name_one(tmp_path):
+    (tmp_path / "garden_train.tsv").write_text("water it\t[IN:WATER water it ]\n")
+    (tmp_path / "house_train.tsv").write_text(
+        "domain\tutterance\tsemantic_parse\nkitchen\tcook it\t[IN:COOK cook it ]\n"
+    )
+    assert [row.domain for row in read_rows(tmp_path)] == ["garden", "kitchen"]
+    assert [row.domain for row in read_rows(tmp_path / "garden_train.tsv")] == [None]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from strategies import corpora, trees
 
-from treepiece import Node, TreePieceTokenizer
+from treepiece import Node, TreePieceTokenizer, files
 from treepiece.errors import TokenizerFileError
 from treepiece.tokenizer import storage
 
@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_the_old_file(folder, monkeypatch, call, n_good):
             return works(*args)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(storage.os, call, full)
+    monkeypatch.setattr(files.os, call, full)
     with pytest.raises(TokenizerFileError, match="a tokenizer that was there before is unchanged"):
         TreePieceTokenizer.train([Node("C")]).save(folder)
     assert (folder / "tokenizer.json").read_bytes() == before

@@ -91,3 +91,16 @@ def test_brackets_in_an_utterance_are_words():
 def test_deep_and_wide():
     for text in ("[IN:A " * 10_000 + "] " * 10_000, "[IN:A " + "[SL:B x ] " * 100_000 + "]"):
         assert format_brackets(parse_brackets(text)) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[IN:A water [SL:B fern]]", "'fern]]' was read as a word, put a blank before each ']'"),
+        ("[IN:A water [B fern ] [SL:C at 6 ] ]", "'[B' before it was read as a word: labels start with IN: or SL:"),
+    ],
+)
+def test_usual_slips_are_named(text, message):
+    with pytest.raises(TreeParseError) as caught:
+        parse_brackets(text)
+    assert message in str(caught.value)

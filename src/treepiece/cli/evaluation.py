@@ -61,12 +61,13 @@ def evaluate(
     trained = load_model(model)
     other = load_model(compare) if compare else None
     rows = _spread(load_rows(data, split=split, strict=strict), limit)
-    outcomes, n_left_out = _parse(trained, rows, beam)
+    by_row, n_left_out = _parse(trained, rows, beam)
+    outcomes = list(by_row.values())
     scores = score(outcomes, _seen(trained, outcomes))
     result = scores.to_json() | {"unparsable": n_left_out, "beam": beam}
     test = None
     if other is not None:
-        test = _compare(outcomes, _parse(other, rows, beam)[0])
+        test = _compare(by_row, _parse(other, rows, beam)[0])
         result["compare"] = {"model": str(compare), **vars(test)}
     if errors is not None:
         note(f"{errors}: {write_errors(errors, outcomes):,} misses")
@@ -83,8 +84,8 @@ def _spread(rows: list[Row], limit: int | None) -> list[Row]:
     return [rows[place * len(rows) // limit] for place in range(limit)]
 
 
-def _parse(trained: TrainedModel, rows: Sequence[Row], beam: int) -> tuple[list[Outcome], int]:
-    """Return the outcomes of the rows that can be parsed, and how many cannot."""
+def _parse(trained: TrainedModel, rows: Sequence[Row], beam: int) -> tuple[dict[int, Outcome], int]:
+    """Return the outcomes of the rows that can be parsed, by the identity of the row's frame, and how many cannot."""
     from treepiece.training.examples import make_examples
     from treepiece.training.prediction import predict
 
@@ -94,7 +95,7 @@ def _parse(trained: TrainedModel, rows: Sequence[Row], beam: int) -> tuple[list[
     with progress() as bars:
         task = bars.add_task("parsing", total=len(examples), unit="rows")
         outcomes = predict(trained.model, examples, beam=beam, on_rows=lambda done: bars.update(task, completed=done))
-    return outcomes, len(left_out)
+    return {id(example.frame): outcome for example, outcome in zip(examples, outcomes, strict=True)}, len(left_out)
 
 
 def _seen(trained: TrainedModel, outcomes: Sequence[Outcome]) -> set[Node] | None:
@@ -109,10 +110,9 @@ def _seen(trained: TrainedModel, outcomes: Sequence[Outcome]) -> set[Node] | Non
     return {skeleton for skeleton in skeletons if skeleton_digest(skeleton) in digests}
 
 
-def _compare(first: Sequence[Outcome], second: Sequence[Outcome]) -> PairedTest:
+def _compare(first: Mapping[int, Outcome], second: Mapping[int, Outcome]) -> PairedTest:
     """Return the paired test over the rows that both models could parse."""
-    other = {id(outcome.gold): outcome.is_exact for outcome in second}
-    pairs = [(outcome.is_exact, other[id(outcome.gold)]) for outcome in first if id(outcome.gold) in other]
+    pairs = [(outcome.is_exact, second[row].is_exact) for row, outcome in first.items() if row in second]
     hits = np.array(pairs, bool).reshape(-1, 2)
     return paired_test(hits[:, 0], hits[:, 1])
 

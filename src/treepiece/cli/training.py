@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treepiece.bundle import TRAINING, read_bundle
 from treepiece.cli.console import note, say_json, say_table
 from treepiece.cli.extras import needs_training
 from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
@@ -73,7 +74,10 @@ def train(
     goes_on = resume and run.is_begun(output)
     if resume and run.is_finished(output):
         note(f"{output}: this training has come to its end; to train further use --init with another --output")
+        _report(output, as_json)
         return
+    if resume and not goes_on:
+        note(f"{output}: there is no run to go on with: a new one begins")
     settings = run.planned_recipe(output) if goes_on else read_recipe(recipe, changes)
     if goes_on and (recipe is not None or changes):
         _check_same(settings, read_recipe(recipe, changes), set(vars(settings)) if recipe else set(changes), init)
@@ -89,7 +93,21 @@ def train(
     if not result.is_complete:
         note(f"stopped; the run is saved. Go on with the same command and --resume (folder {output})")
         raise typer.Exit(130)
-    summary = {"model": str(settings.model), "validation_em": result.em, "best_epoch": result.epoch}
+    _report(output, as_json)
+
+
+def _report(output: Path, as_json: bool) -> None:
+    """Say what is known of the model in a folder."""
+    bundle = read_bundle(output)
+    facts = bundle.read_json(TRAINING)
+    validation = facts["validation"]
+    summary = {
+        "model": bundle.kind,
+        "rows": facts["rows"],
+        "validation_rows": validation["rows"],
+        "validation_em": validation["em"],
+        "best_epoch": validation["epoch"],
+    }
     if as_json:
         say_json({**summary, "output": str(output)})
     else:

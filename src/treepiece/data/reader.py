@@ -19,6 +19,8 @@ DEFAULT_SPLIT = "train"
 def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadReport | None = None) -> Iterator[Row]:
     """Yield the rows of a folder (its files of one split), a file, or `-` for standard input.
 
+    Rows of a folder that do not name their domain get that of their file's name.
+
     A row that cannot be read is counted in `report` with its file, line and reason; without a report it raises.
     """
     report = report or ReadReport(strict=True)
@@ -27,10 +29,13 @@ def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadRep
             raise DataError("standard input is closed: give a file or a folder")
         yield from _read_lines("standard input", sys.stdin.buffer, report)
         return
+    is_folder = Path(source).is_dir()
     for path in find_files(source, split):
+        domain = path.stem.removesuffix(f"_{split}") if is_folder else None
         try:
             with path.open("rb") as file:
-                yield from _read_lines(str(path), file, report)
+                for row in _read_lines(str(path), file, report):
+                    yield row if row.domain else replace(row, domain=domain)
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 

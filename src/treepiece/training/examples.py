@@ -52,7 +52,7 @@ def make_examples(
 
 
 def _frame(row: Row) -> Frame:
-    if row.frame is None:
+    if row.frame is None or not row.frame.words:
         raise DataError(
             f"line {row.line}: a tree without an utterance: a parser needs rows of `utterance <tab> parse` "
             "with the labels IN:... and SL:..."

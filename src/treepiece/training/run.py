@@ -25,6 +25,7 @@ from treepiece.models.trained import load_model, save_model
 from treepiece.training.configs import read_config, write_config
 from treepiece.training.examples import Example, make_examples
 from treepiece.training.fingerprints import fingerprint, skeleton_digest
+from treepiece.training.log import FILE_NAME as LOG
 from treepiece.training.loop import Loop, Places
 from treepiece.training.objectives import make_objective
 from treepiece.training.observer import Observer
@@ -52,6 +53,8 @@ def begin(folder: Path, data: Data, recipe: Recipe, *, init: str | Path | None, 
         raise CheckpointError(
             f"{folder}: there is a training run already: go on with --resume, or choose another --output"
         )
+    if folder.is_dir() and {path.name for path in folder.iterdir()} - {RUN, LOG}:
+        raise CheckpointError(f"{folder}: this folder has other files in it: choose a new one as --output")
     try:
         # Before any work is done; what is there was left by a run that was killed while it began.
         shutil.rmtree(folder / RUN, ignore_errors=True)

@@ -42,7 +42,9 @@ def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
             closed_at = match.end()
         elif token.startswith(openings):
             if closed_at and not path:
-                raise TreeParseError(f"{token!r} starts a second tree: one tree a text", match.start() + 1)
+                raise TreeParseError(
+                    f"{token!r} starts a second tree: one tree a text{_hint(odd_word)}", match.start() + 1
+                )
             label = _label(token, openings, match.start() + 1)
             path.append((label, match.start() + 1))
             yield Kind.OPEN, label
@@ -58,15 +60,19 @@ def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
                 odd_word = odd_word or token
             yield Kind.WORD, token
     if path:
-        label, column = path[-1]
-        raise TreeParseError(
-            f"the text ends but [{label} of col {column} is still open: add {' '.join(']' * len(path))!r}"
-            if len(path) <= 8
-            else f"the text ends but {len(path)} brackets are still open, the last of them [{label} of col {column}",
-            len(text) + 1,
-        )
+        raise TreeParseError(_still_open(path, text), len(text) + 1)
     if not closed_at:
         raise TreeParseError("no tree in an empty text: expected something like '[IN:X word [SL:Y word ] ]'", 1)
+
+
+def _still_open(path: list[tuple[str, int]], text: str) -> str:
+    label, column = path[-1]
+    glued = next((word for word in text.split() if word.endswith("]") and word != "]"), None)
+    if glued:
+        return f"[{label} of col {column} is still open: {glued!r} was read as a word, put a blank before each ']'"
+    if len(path) > 8:
+        return f"the text ends but {len(path)} brackets are still open, the last of them [{label} of col {column}"
+    return f"the text ends but [{label} of col {column} is still open: add {' '.join(']' * len(path))!r}"
 
 
 def _label(token: str, openings: tuple[str, ...], column: int) -> str:
