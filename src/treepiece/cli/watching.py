@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from treepiece.cli.console import note, stderr
 from treepiece.training.observer import EpochReport, Observer, StepReport
+
+_TRAINING = "training"
 
 
 class Watcher(Observer):
@@ -17,12 +19,11 @@ class Watcher(Observer):
     def __init__(self, *, is_shown: bool) -> None:
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
             TimeRemainingColumn(),
+            TextColumn("left"),
         )
         self._is_shown = is_shown
         self._bars = Progress(*columns, console=stderr, transient=True, disable=not (is_shown and stderr.is_terminal))
@@ -38,6 +39,8 @@ class Watcher(Observer):
         self._bars.stop()
 
     def _update(self, name: str, done: float, total: float | None, state: str = "") -> None:
+        for other in set(self._tasks) - {name, _TRAINING}:
+            self._bars.remove_task(self._tasks.pop(other))  # one stage at a time; some end before their total
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, total=total, state=state)
         self._bars.update(self._tasks[name], completed=done, total=total, state=state)
@@ -51,7 +54,7 @@ class Watcher(Observer):
     def step(self, report: StepReport) -> None:
         """Draw how far the training is."""
         state = f"epoch {report.epoch + 1}/{report.n_epochs}, {report.rows_per_second:.0f} rows/s"
-        self._update("training", report.step, report.n_steps, f"{state}, loss {report.losses['loss']:.3f}")
+        self._update(_TRAINING, report.step, report.n_steps, f"{state}, loss {report.losses['loss']:.3f}")
 
     def epoch(self, report: EpochReport) -> None:
         """Write a line about an epoch."""
