@@ -1,5 +1,7 @@
 """Whatever its weights are, a model gives valid frames."""
 
+import random
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
@@ -11,6 +13,7 @@ from treepiece import TokenizerConfig, TreePieceTokenizer  # noqa: E402
 from treepiece.data.toy import toy_frames  # noqa: E402
 from treepiece.decoding.grammar import UnitGrammar, label_pairs  # noqa: E402
 from treepiece.decoding.linear import LinearGrammar, LinearVocabulary  # noqa: E402
+from treepiece.evaluation.outcomes import is_valid_frame  # noqa: E402
 from treepiece.models.ar import AutoregressiveModel  # noqa: E402
 from treepiece.models.layers import DecoderConfig  # noqa: E402
 from treepiece.models.nar import NonAutoregressiveModel  # noqa: E402
@@ -21,7 +24,7 @@ SKELETONS = [frame.skeleton for frame in toy_frames(200)]
 PAIRS = label_pairs(SKELETONS)
 UNITS = TreePieceTokenizer.train(SKELETONS, TokenizerConfig(merges=30)).units
 VOCABULARY = LinearVocabulary(sorted({child for _, child in PAIRS}))
-CONFIG = DecoderConfig(n_heads=2)
+CONFIG = DecoderConfig(n_heads=2, longest=64)
 
 
 def make(kind, encoder, seed, scale):
@@ -52,6 +55,22 @@ def test_random_weights_and_random_text_give_valid_frames(kind, encoder, subword
             frame = Frame(("w",) * n, parse.skeleton, parse.spans, " ".join("w" * n))
             assert frame.skeleton.label.startswith("IN:")
             assert kind == "nar" or label_pairs([frame.skeleton]) <= PAIRS
+
+
+@pytest.mark.parametrize("kind", ["treepiece", "ar", "nar"])
+def test_a_thousand_texts_of_random_bytes_give_valid_frames(kind, encoder, subwords):
+    dice = random.Random(0)
+    texts = [dice.randbytes(dice.randrange(30)).decode("utf-8", errors="replace") for _ in range(1000)]
+    encoded = subwords.encode_batch(texts)
+    model = make(kind, encoder, seed=7, scale=3.0)
+    for start in range(0, len(texts), 100):
+        for text, utterance, (best, *_) in zip(
+            texts[start : start + 100],
+            encoded[start : start + 100],
+            model.parse(encoded[start : start + 100]),
+            strict=True,
+        ):
+            assert is_valid_frame(Frame.from_chars(text, best.skeleton, [utterance.chars(span) for span in best.spans]))
 
 
 @pytest.mark.parametrize("kind", ["treepiece", "ar", "nar"])
