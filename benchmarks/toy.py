@@ -3,7 +3,7 @@
     python benchmarks/toy.py [--json]
 
 5,000 rows, of which `treepiece train` holds out a tenth to choose the best epoch with; and 1,000 others to score on, of
-another seed, with utterances that the 5,000 do not have. Nothing is chosen on the rows that are scored.
+another seed, with utterances that the 5,000 do not have. A run chooses nothing on the rows that are scored.
 """
 
 from __future__ import annotations
