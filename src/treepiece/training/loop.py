@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -106,9 +105,7 @@ class Loop:
                 losses = self._step(places, rate_factor(recipe.optimizer, here.step, n_steps, here.epoch))
                 here.step, here.batch = here.step + 1, here.batch + 1
                 clock.count(len(places))
-                self._observer.step(
-                    StepReport(here.epoch, n_epochs, here.step, n_steps, len(places), clock.speed, losses)
-                )
+                self._observer.step(StepReport(here.epoch, n_epochs, here.step, n_steps, clock.speed, losses))
                 if log and here.step % _LOG_STEPS == 0:
                     log.write(here.step, here.epoch, losses)
                 if self._all_agree(should_stop()):
@@ -156,18 +153,13 @@ class Loop:
                 here.best_em, here.best_epoch = em, here.epoch
             here.history.append({"epoch": here.epoch, "em": em, "em_s": em_s})
             if is_best and self._fabric.is_global_zero:
-                self._trained.facts = {**self._trained.facts, **self.facts(n_rows)}
+                validation_facts = {"rows": n_rows, "em": em, "epoch": here.epoch, "history": here.history}
+                self._trained.facts = {**self._trained.facts, "validation": validation_facts}
                 save_model(self._places.bundle, self._trained)
         if log:
             log.write(here.step, here.epoch, {"validation_em": em, "validation_em_s": em_s, "rows_per_second": speed})
         self._save()
         self._observer.epoch(EpochReport(here.epoch, n_epochs, em, em_s, n_rows, is_best, speed))
-
-    def facts(self, n_validation: int) -> dict[str, Any]:
-        """Return what is known of the run so far."""
-        here = self.position
-        validation = {"rows": n_validation, "em": here.best_em, "epoch": here.best_epoch, "history": here.history}
-        return {"validation": validation}
 
     def _validate(self, examples: Sequence[Example]) -> tuple[int, float, float]:
         """Return the number of rows, EM and EM-S, each process having parsed its share of the rows."""

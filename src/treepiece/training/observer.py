@@ -14,7 +14,6 @@ class StepReport:
     n_epochs: int
     step: int
     n_steps: int
-    n_rows: int
     rows_per_second: float
     losses: Mapping[str, float]
 

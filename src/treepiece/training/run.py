@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 
-from treepiece.bundle import MANIFEST, read_bundle
+from treepiece.bundle import MANIFEST
 from treepiece.errors import CheckpointError, DataError, RecipeError, TreepieceError
 from treepiece.files import replace_files
 from treepiece.models.trained import load_model, save_model
@@ -186,15 +186,11 @@ def _plan(folder: Path) -> dict[str, Any]:
         plan = json.loads((folder / RUN / _PLAN).read_bytes())
         _ = plan["recipe"], plan["data"], plan["validation"]
     except FileNotFoundError:
-        raise CheckpointError(f"{folder}: {_nothing_to_go_on_with(folder)}") from None
+        if is_finished(folder):
+            raise CheckpointError(
+                f"{folder}: its training has come to its end; to train it further use --init with another --output"
+            ) from None
+        raise CheckpointError(f"{folder}: there is no training run to go on with: leave --resume out") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{folder}: the run's {_PLAN} is damaged ({error}): begin a new run elsewhere") from None
     return dict(plan)
-
-
-def _nothing_to_go_on_with(folder: Path) -> str:
-    try:
-        read_bundle(folder)
-    except TreepieceError:
-        return "there is no training run to go on with: leave --resume out"
-    return "its training has come to its end; to train it further use --init with another --output"
