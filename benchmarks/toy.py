@@ -18,8 +18,8 @@ from pathlib import Path
 from treepiece.cli.watching import Watcher
 from treepiece.data.rows import Row
 from treepiece.data.toy import toy_rows
+from treepiece.definition import ModelKind
 from treepiece.evaluation.scores import score
-from treepiece.models.kinds import ModelKind
 from treepiece.models.trained import load_model
 from treepiece.training import run
 from treepiece.training.examples import make_examples

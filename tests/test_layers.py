@@ -17,11 +17,13 @@ LAYERS = [
     "tokenizer",
     "decoding",
     "text",
+    "definition",
     "data",
     "evaluation",
     "models",
     "training",
     "runtime",
+    "export",
     "serve",
     "cli",
 ]
@@ -34,6 +36,9 @@ OUTSIDE = {
     "tokenizer": {"numpy"},
     "decoding": {"numpy"},
     "text": {"tokenizers"},
+    "definition": set(),
+    "runtime": {"numpy", "onnxruntime"},
+    "export": {"torch", "numpy", "onnx", "onnxruntime"},
     "models": {"torch", "transformers", "huggingface_hub", "safetensors"},
     "training": {"torch", "numpy", "lightning", "safetensors", "yaml"},
     "data": set(),
@@ -58,7 +63,7 @@ def imports(path):
 FILES = [
     path
     for path in SOURCE.rglob("*.py")
-    if path.parent != SOURCE or path.stem in ("errors", "options", "files", "bundle", "text")
+    if path.parent != SOURCE or path.stem in ("errors", "options", "files", "bundle", "text", "definition")
 ]
 
 

@@ -12,6 +12,7 @@ from strategies import corpora  # noqa: E402
 
 from treepiece import Node, TokenizerConfig, TreePieceTokenizer, parse_brackets  # noqa: E402
 from treepiece.data.toy import toy_frames  # noqa: E402
+from treepiece.definition import DecoderConfig  # noqa: E402
 from treepiece.models.composed import (  # noqa: E402
     N_SIZES,
     ComposedUnits,
@@ -20,7 +21,6 @@ from treepiece.models.composed import (  # noqa: E402
     feature_names,
     unit_features,
 )
-from treepiece.models.layers import DecoderConfig  # noqa: E402
 from treepiece.models.treepiece import UnitDecoder  # noqa: E402
 from treepiece.tokenizer.vocabulary import Vocabulary  # noqa: E402
 

@@ -13,9 +13,9 @@ from treepiece import TokenizerConfig, TreePieceTokenizer  # noqa: E402
 from treepiece.data.toy import toy_frames  # noqa: E402
 from treepiece.decoding.grammar import UnitGrammar, label_pairs  # noqa: E402
 from treepiece.decoding.linear import LinearGrammar, LinearVocabulary  # noqa: E402
+from treepiece.definition import DecoderConfig  # noqa: E402
 from treepiece.evaluation.outcomes import is_valid_frame  # noqa: E402
 from treepiece.models.ar import AutoregressiveModel  # noqa: E402
-from treepiece.models.layers import DecoderConfig  # noqa: E402
 from treepiece.models.nar import NonAutoregressiveModel  # noqa: E402
 from treepiece.models.treepiece import TreePieceModel  # noqa: E402
 from treepiece.trees.frame import Frame  # noqa: E402

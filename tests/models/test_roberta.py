@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from tiny import rows_of  # noqa: E402
 
+from treepiece.decoding.parse import Parse  # noqa: E402
 from treepiece.models.encoder import load_encoder  # noqa: E402
 from treepiece.models.trained import TrainedModel, load_model, save_model  # noqa: E402
-from treepiece.models.utterances import Parse  # noqa: E402
 from treepiece.training.configs import read_config  # noqa: E402
 from treepiece.training.examples import make_examples  # noqa: E402
 from treepiece.training.observer import Observer  # noqa: E402

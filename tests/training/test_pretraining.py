@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from treepiece import TokenizerConfig, TreePieceTokenizer  # noqa: E402
 from treepiece.data.toy import toy_frames  # noqa: E402
+from treepiece.definition import DecoderConfig  # noqa: E402
 from treepiece.errors import OptionError, UnitError  # noqa: E402
-from treepiece.models.layers import DecoderConfig  # noqa: E402
 from treepiece.tokenizer.nests import NestSymbols  # noqa: E402
 from treepiece.training.pretraining import (  # noqa: E402
     MaskedUnitModel,

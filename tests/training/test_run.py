@@ -12,9 +12,9 @@ import safetensors.torch  # noqa: E402
 from treepiece import files  # noqa: E402
 from treepiece.bundle import WEIGHTS  # noqa: E402
 from treepiece.data.rows import Row  # noqa: E402
+from treepiece.decoding.parse import Parse  # noqa: E402
 from treepiece.errors import CheckpointError, DataError, RecipeError  # noqa: E402
 from treepiece.models.trained import load_model, save_model  # noqa: E402
-from treepiece.models.utterances import Parse  # noqa: E402
 from treepiece.text import Subwords  # noqa: E402
 from treepiece.training import run  # noqa: E402
 from treepiece.training.examples import Example, make_examples  # noqa: E402

@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
 from treepiece.data.reader import read_rows
+from treepiece.decoding.parse import Parse
 from treepiece.models.encoder import load_encoder
-from treepiece.models.utterances import Parse
 from treepiece.training.examples import make_examples
 from treepiece.training.prediction import _outcome
 

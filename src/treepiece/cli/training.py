@@ -62,7 +62,7 @@ def train(
     - `torchrun --nproc-per-node 2 -m treepiece train my.tsv --output model`
     """
     with needs_training("train"):
-        from treepiece.models.kinds import ModelKind
+        from treepiece.definition import ModelKind
         from treepiece.options import one_of
         from treepiece.training import run
         from treepiece.training.recipe import read_recipe

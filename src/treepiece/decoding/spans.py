@@ -28,6 +28,10 @@ def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating])
     """
     n_leaves, n_tokens = starts.shape
     starts, ends = _tame(starts), _tame(ends)
+    if n_leaves and n_tokens:
+        apart = _each_by_itself(starts, ends)
+        if apart is not None:
+            return apart
     # value[t]: the best score of the leaves so far if the next one may start at token t at the earliest
     value: Floats = np.zeros(n_tokens + 1)
     steps: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = []
@@ -42,6 +46,22 @@ def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating])
         steps.append((opened_at, ended))
         value = after
     return _trace(steps, n_tokens), float(value[n_tokens])
+
+
+def _each_by_itself(starts: Floats, ends: Floats) -> tuple[list[Span], float] | None:
+    """Return the best start and end of each leaf if they keep to the rules: nothing can be better then.
+
+    That is so for nearly every answer of a trained model, and costs a tenth of the dynamic program.
+    """
+    firsts, lasts = starts.argmax(axis=1).tolist(), ends.argmax(axis=1).tolist()
+    free = 0
+    total = 0.0
+    for leaf, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
+        if not free <= first <= last:
+            return None
+        free = last + 1
+        total += float(starts[leaf, first] + ends[leaf, last])
+    return [Span(first, last + 1) for first, last in zip(firsts, lasts, strict=True)], total
 
 
 def _tame(scores: npt.NDArray[np.floating]) -> Floats:

@@ -8,11 +8,13 @@ import torch
 from torch import nn
 
 from treepiece.decoding.linear import LinearGrammar, LinearState
+from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Logits, beam_search
+from treepiece.definition import DecoderConfig
 from treepiece.models.encoder import Encoder
-from treepiece.models.layers import DecoderConfig, causal_mask
+from treepiece.models.layers import causal_mask
 from treepiece.models.linear import BLANK, LinearDecoder
-from treepiece.models.utterances import Memory, Parse, encode_utterances, pad, to_numpy
+from treepiece.models.utterances import Memory, encode_utterances, pad, to_numpy
 from treepiece.text import Subwords
 
 

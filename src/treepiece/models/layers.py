@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from treepiece.definition import DecoderConfig
 from treepiece.errors import OptionError
-from treepiece.options import fraction, whole_number
-
-
-@dataclass(frozen=True)
-class DecoderConfig:
-    """Sizes of the decoders; their width is the encoder's. `longest` is how many places a decoder has."""
-
-    n_heads: int = 12
-    dropout: float = 0.1
-    longest: int = 256
-
-    def __post_init__(self) -> None:
-        whole_number("n_heads", self.n_heads, 1)
-        whole_number("longest", self.longest, 4)
-        fraction("dropout", self.dropout)
 
 
 class Attention(nn.Module):

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from treepiece.decoding.linear import LinearVocabulary
-from treepiece.models.layers import DecoderConfig, DecoderLayer, Embedding, Pointer, positions
+from treepiece.definition import DecoderConfig
+from treepiece.models.layers import DecoderLayer, Embedding, Pointer, positions
 from treepiece.models.utterances import Memory
 
 N_LAYERS = 2

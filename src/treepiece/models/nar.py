@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.decoding.parallel import best_frame_tokens
+from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Logits
+from treepiece.definition import DecoderConfig
 from treepiece.errors import OptionError
 from treepiece.models.encoder import Encoder
-from treepiece.models.layers import DecoderConfig
 from treepiece.models.linear import BLANK, LinearDecoder
-from treepiece.models.utterances import Memory, Parse, encode_utterances, to_numpy
+from treepiece.models.utterances import Memory, encode_utterances, to_numpy
 from treepiece.text import Subwords
 
 

@@ -13,8 +13,9 @@ import torch
 from safetensors import SafetensorError
 
 from treepiece.bundle import CONFIG, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, Bundle, read_bundle, write_bundle
+from treepiece.definition import Definition
 from treepiece.errors import BundleError
-from treepiece.models.definition import Definition, ParserModel
+from treepiece.models.build import ParserModel, build_model
 from treepiece.models.encoder import Encoder
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
@@ -67,7 +68,7 @@ def load_model(folder: str | Path) -> TrainedModel:
         raise BundleError(f"{bundle.folder / CONFIG}: damaged: 'model' and 'encoder' are missing; train again")
     definition = Definition.from_json(config["model"], tokenizer)
     encoder = Encoder.from_json(config["encoder"])
-    model = definition.build(encoder)
+    model = build_model(definition, encoder)
     _load_weights(model, bundle)
     subwords = SubwordTokenizer(bundle.read(SUBWORDS).decode(), longest=encoder.longest)
     model.to("cuda" if torch.cuda.is_available() else "cpu")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
+from treepiece.definition import Definition, ModelKind
+from treepiece.models.build import ParserModel
 from treepiece.models.composed import feature_names
-from treepiece.models.definition import Definition, ParserModel
-from treepiece.models.kinds import ModelKind
 from treepiece.models.trained import TrainedModel
 from treepiece.tokenizer.extension import extend_vocabulary
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from treepiece.decoding.grammar import Partial, UnitGrammar
+from treepiece.decoding.parse import Parse, fill_leaves
 from treepiece.decoding.search import Candidate, Logits, search_units
 from treepiece.decoding.skeleton import read_skeleton
-from treepiece.decoding.spans import best_spans
+from treepiece.definition import DecoderConfig
 from treepiece.models.composed import ComposedUnits
 from treepiece.models.encoder import Encoder
-from treepiece.models.layers import DecoderConfig, DecoderLayer, Embedding, Pointer, causal_mask, positions
-from treepiece.models.utterances import Memory, Parse, encode_utterances, pad, to_numpy
+from treepiece.models.layers import DecoderLayer, Embedding, Pointer, causal_mask, positions
+from treepiece.models.utterances import Memory, encode_utterances, pad, to_numpy
 from treepiece.text import Subwords
 from treepiece.tokenizer.vocabulary import Vocabulary
 
@@ -127,7 +128,5 @@ class TreePieceModel(nn.Module):
         for row, (item, candidate) in enumerate(pairs):
             leaves = list(read[row].leaves)
             subwords = slice(1, 1 + len(utterances[item].offsets))
-            spans, log_p = best_spans(starts[row, leaves, subwords], ends[row, leaves, subwords])
-            passes = len(candidate.unit_ids) + bool(leaves)
-            parses.append(Parse(candidate.skeleton, tuple(spans), candidate.log_p + log_p, passes))
+            parses.append(fill_leaves(candidate, starts[row, leaves, subwords], ends[row, leaves, subwords]))
         return parses

@@ -11,8 +11,6 @@ from torch import Tensor
 from treepiece.decoding.search import Logits
 from treepiece.models.encoder import Encoder
 from treepiece.text import Subwords
-from treepiece.trees.align import Span
-from treepiece.trees.node import Node
 
 
 @dataclass(frozen=True)
@@ -31,19 +29,6 @@ class Memory:
         """Return the states of some utterances, which may come more than once."""
         index = torch.tensor(items, device=self.states.device)
         return Memory(self.states[index], self.mask[index], self.pointable[index])
-
-
-@dataclass(frozen=True)
-class Parse:
-    """A skeleton, the spans of its leaves in subwords, and the log-probability of both.
-
-    `passes` is how many times a decoder ran for it.
-    """
-
-    skeleton: Node
-    spans: tuple[Span, ...]
-    log_p: float
-    passes: int
 
 
 def encode_utterances(encoder: Encoder, utterances: Sequence[Subwords]) -> Memory:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from treepiece.decoding.parse import Parse
 from treepiece.evaluation.outcomes import Outcome
-from treepiece.models.definition import ParserModel
-from treepiece.models.utterances import Parse
+from treepiece.models.build import ParserModel
 from treepiece.training.examples import Example
 from treepiece.trees.align import Span, covered, covering, in_order
 from treepiece.trees.frame import Frame

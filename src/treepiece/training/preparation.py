@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from treepiece.data.rows import Row
+from treepiece.definition import Definition, ModelKind
 from treepiece.errors import DataError, RecipeError
-from treepiece.models.definition import Definition
+from treepiece.models.build import build_model
 from treepiece.models.encoder import load_encoder
-from treepiece.models.kinds import ModelKind
 from treepiece.models.trained import TrainedModel
 from treepiece.models.transfer import extend_definition, transfer_weights
 from treepiece.models.treepiece import TreePieceModel
@@ -71,11 +71,11 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)
-        model = definition.build(init.model.encoder)
+        model = build_model(definition, init.model.encoder)
         transfer_weights(init, definition, model)
         return TrainedModel(definition, model, init.subwords)
     encoder, subwords = load_encoder(recipe.encoder)
-    model = definition.build(encoder)
+    model = build_model(definition, encoder)
     if isinstance(model, TreePieceModel) and recipe.units.pretrained:
         assert tokenizer is not None  # a TreePiece model has one
         _pretrain(model, tokenizer, skeletons, recipe, observer)

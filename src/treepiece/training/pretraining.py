@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor, nn
 
+from treepiece.definition import DecoderConfig
 from treepiece.errors import OptionError, UnitError
-from treepiece.models.layers import Attention, DecoderConfig, Embedding, positions
+from treepiece.models.layers import Attention, Embedding, positions
 from treepiece.models.utterances import pad
 from treepiece.options import fraction, whole_number
 from treepiece.tokenizer.nests import NestSymbols

@@ -20,9 +20,8 @@ from typing import Any
 
 import yaml
 
+from treepiece.definition import DecoderConfig, ModelKind
 from treepiece.errors import OptionError, RecipeError
-from treepiece.models.kinds import ModelKind
-from treepiece.models.layers import DecoderConfig
 from treepiece.options import fraction, whole_number
 from treepiece.tokenizer.config import TokenizerConfig
 from treepiece.training.configs import read_config

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from treepiece.models.definition import ParserModel
+from treepiece.models.build import ParserModel
 from treepiece.training.recipe import MODULES, OptimizerConfig, Recipe, Schedule
 
 

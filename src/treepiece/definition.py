@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from treepiece.decoding.grammar import Pair, UnitGrammar, label_pairs
 from treepiece.decoding.linear import LinearGrammar, LinearVocabulary
 from treepiece.errors import BundleError, TreepieceError
-from treepiece.models.ar import AutoregressiveModel
-from treepiece.models.encoder import Encoder
-from treepiece.models.kinds import ModelKind
-from treepiece.models.layers import DecoderConfig
-from treepiece.models.nar import NonAutoregressiveModel
-from treepiece.models.treepiece import TreePieceModel
+from treepiece.options import fraction, whole_number
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.node import Node
 
-ParserModel = TreePieceModel | AutoregressiveModel | NonAutoregressiveModel
+
+class ModelKind(StrEnum):
+    """Which of the three parsers."""
+
+    TREEPIECE = "treepiece"
+    AR = "ar"
+    NAR = "nar"
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """Sizes of the decoders; their width is the encoder's. `longest` is how many places a decoder has."""
+
+    n_heads: int = 12
+    dropout: float = 0.1
+    longest: int = 256
+
+    def __post_init__(self) -> None:
+        whole_number("n_heads", self.n_heads, 1)
+        whole_number("longest", self.longest, 4)
+        fraction("dropout", self.dropout)
 
 
 @dataclass(frozen=True)
@@ -50,18 +66,20 @@ class Definition:
         pairs = label_pairs(skeletons)
         return cls(kind, tuple(sorted({child for _, child in pairs})), frozenset(pairs), decoder, composed, tokenizer)
 
-    def build(self, encoder: Encoder) -> ParserModel:
-        """Return the model with new weights on top of an encoder."""
-        if self.kind is ModelKind.TREEPIECE:
-            assert self.tokenizer is not None  # only the baselines do without
-            # The span decoder reads two tokens a node, so half of its places is how many nodes a tree may have.
-            grammar = UnitGrammar(self.tokenizer.units, self.pairs, budget=self.decoder.longest // 2)
-            return TreePieceModel(encoder, grammar, self.decoder, composed=self.composed)
-        vocabulary = LinearVocabulary(self.labels)
-        if self.kind is ModelKind.AR:
-            grammar_ = LinearGrammar(vocabulary, self.pairs, budget=self.decoder.longest)
-            return AutoregressiveModel(encoder, grammar_, self.decoder)
-        return NonAutoregressiveModel(encoder, vocabulary, self.decoder)
+    def unit_grammar(self) -> UnitGrammar:
+        """Return what the units of a TreePiece model keep to."""
+        if self.tokenizer is None:
+            raise BundleError(f"a model of the kind {self.kind} has no units; its bundle has no tokenizer")
+        # The span decoder reads two tokens a node, so half of its places is how many nodes a tree may have.
+        return UnitGrammar(self.tokenizer.units, self.pairs, budget=self.decoder.longest // 2)
+
+    def linear_vocabulary(self) -> LinearVocabulary:
+        """Return the tokens of the baselines."""
+        return LinearVocabulary(self.labels)
+
+    def linear_grammar(self) -> LinearGrammar:
+        """Return what the tokens of the autoregressive baseline keep to."""
+        return LinearGrammar(self.linear_vocabulary(), self.pairs, budget=self.decoder.longest)
 
     def to_json(self) -> dict[str, Any]:
         """Return the definition without its tokenizer as a value that `json.dumps` can write."""
