@@ -6,6 +6,9 @@
     subwords.json         the encoder's subword tokenizer, in the format of Hugging Face
     tokenizer/            the tree tokenizer (TreePiece only)
     weights.safetensors   the weights in PyTorch's names
+    onnx/                 graphs for the runtime, in single precision and in int8
+    runtime.json          what was measured when the graphs were made
+    README.md             the model card
 
 There is no pickle in it. What is read has the checksum that was written, or an error says which file differs.
 """
@@ -30,21 +33,32 @@ TRAINING = "training.json"
 SUBWORDS = "subwords.json"
 TOKENIZER = "tokenizer"
 WEIGHTS = "weights.safetensors"
+RUNTIME = "runtime.json"
+CARD = "README.md"
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A folder whose manifest has been read and whose files are as it says."""
+    """A folder whose manifest has been read; what is read from it is as the manifest says."""
 
     folder: Path
     kind: str
     files: Mapping[str, str]
 
     def read(self, name: str) -> bytes:
-        """Return the contents of a file."""
+        """Return the contents of a file; raise if they are not what was written."""
         if name not in self.files:
             raise BundleError(f"{self.folder}: the bundle has no {name}: it holds {', '.join(sorted(self.files))}")
-        return _read(self.folder / name)
+        data = _read(self.folder / name)
+        if hashlib.sha256(data).hexdigest() != self.files[name]:
+            raise _damaged(self.folder / name)
+        return data
+
+    def check_folder(self, name: str) -> None:
+        """Raise if a file below a folder of the bundle is not what was written."""
+        for file in self.files:
+            if file.startswith(f"{name}/"):
+                self.read(file)
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Return the JSON object in a file."""
@@ -65,8 +79,8 @@ def write_bundle(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
         raise BundleError(f"{folder}: cannot be written: {error.strerror}; a bundle there is unchanged") from error
 
 
-def read_bundle(folder: str | Path) -> Bundle:
-    """Return a bundle after checking its manifest and the checksum of each of its files."""
+def read_bundle(folder: str | Path, *, check: bool = True) -> Bundle:
+    """Return a bundle after checking its manifest and, unless that is left to reading, the checksum of each file."""
     folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -84,9 +98,13 @@ def read_bundle(folder: str | Path) -> Bundle:
     for name, digest in files.items():
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise BundleError(f"{path}: the file {name!r:.60} is outside of the bundle")
-        if _digest(folder / name) != digest:
-            raise BundleError(f"{folder / name}: damaged: its checksum does not match; copy or train the model again")
+        if check and _digest(folder / name) != digest:
+            raise _damaged(folder / name)
     return Bundle(folder, kind, files)
+
+
+def _damaged(path: Path) -> BundleError:
+    return BundleError(f"{path}: damaged: its checksum does not match; copy or train the model again")
 
 
 def _digest(path: Path) -> str:
@@ -100,6 +118,8 @@ def _digest(path: Path) -> str:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
+    except FileNotFoundError:
+        raise BundleError(f"{path}: missing: copy or train the model again") from None
     except OSError as error:
         raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -12,6 +12,7 @@ import typer
 from treepiece.cli import data, tokenizer
 from treepiece.cli.console import note
 from treepiece.cli.evaluation import evaluate
+from treepiece.cli.exporting import export
 from treepiece.cli.training import train
 from treepiece.errors import TreepieceError
 
@@ -26,6 +27,7 @@ app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
 app.command()(train)
 app.command()(evaluate)
+app.command()(export)
 
 
 def _print_version(wanted: bool) -> None:

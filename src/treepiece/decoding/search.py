@@ -64,7 +64,7 @@ def search_units(
 ) -> list[list[Candidate]]:
     """Return for each utterance up to `beam` different skeletons, the most probable first."""
     found = beam_search([grammar.start()] * n_utterances, score, grammar, beam=beam)
-    return [_merge_equal_trees(partials, grammar) for partials in found]
+    return [merge_equal_trees(partials, grammar) for partials in found]
 
 
 def beam_search(starts: Sequence[S], score: Score[S], grammar: Grammar[S], *, beam: int = 1) -> list[list[S]]:
@@ -110,7 +110,7 @@ def _top(row: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
     return np.argsort(-row, kind="stable")[:n]
 
 
-def _merge_equal_trees(beam: Sequence[Partial], grammar: UnitGrammar) -> list[Candidate]:
+def merge_equal_trees(beam: Sequence[Partial], grammar: UnitGrammar) -> list[Candidate]:
     """Return the trees of a beam; sequences that make the same tree are one candidate with their joint probability."""
     merged: dict[Node, Candidate] = {}
     for partial in beam:

@@ -28,10 +28,24 @@ class Attention(nn.Module):
         Shape: queries (batch, n, width), memory (batch, m, width), mask broadcasts to (batch, n, m), True where a query
         may look.
         """
-        q = self._split(self.query(queries))
-        k, v = self._split(self.key(memory)), self._split(self.value(memory))
+        return self.attend(self.queries(queries), *self.keys_and_values(memory), mask.unsqueeze(1))
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Return what some states ask for. Shape: x (batch, n, width), result (batch, heads, n, width / heads)."""
+        return self._split(self.query(x))
+
+    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what some states are found by and what is found. Shape: as for `queries`."""
+        return self._split(self.key(memory)), self._split(self.value(memory))
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Return what each query finds; without a mask it may look everywhere.
+
+        Shape: queries (batch, heads, n, width / heads), keys and values (batch, heads, m, width / heads), mask
+        broadcasts to (batch, heads, n, m), result (batch, n, width).
+        """
         dropout = self.dropout if self.training else 0.0
-        found = nn.functional.scaled_dot_product_attention(q, k, v, mask.unsqueeze(1), dropout)
+        found = nn.functional.scaled_dot_product_attention(queries, keys, values, mask, dropout)
         return cast(Tensor, self.out(found.transpose(1, 2).flatten(2)))
 
     def _split(self, x: Tensor) -> Tensor:
@@ -65,11 +79,32 @@ class DecoderLayer(nn.Module):
 
     def attend_to_self(self, x: Tensor, mask: Tensor) -> Tensor:
         """Return the states after self-attention."""
-        return cast(Tensor, self.self_norm(x + self.dropout(self.self_attention(x, x, mask))))
+        return self._add_self(x, self.self_attention(x, x, mask))
 
     def attend_to_utterance(self, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
         """Return the states after attention over the utterance and the feed-forward part."""
-        x = self.cross_norm(x + self.dropout(self.cross_attention(x, memory, mask)))
+        return self._add_utterance(x, self.cross_attention(x, memory, mask))
+
+    def step(
+        self, x: Tensor, past: tuple[Tensor, Tensor], utterance: tuple[Tensor, Tensor], mask: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Return the next state of one more token, and the keys and values of self-attention with its own at the end.
+
+        Shape: x (batch, 1, width); the keys and values of the tokens before it, past (batch, heads, t, width / heads);
+        those of the utterance (batch, heads, m, width / heads), with a mask (batch, 1, m).
+        """
+        own = self.self_attention.keys_and_values(x)
+        keys, values = (torch.cat([before, new], dim=2) for before, new in zip(past, own, strict=True))
+        # No mask: there is nothing yet after the last token.
+        x = self._add_self(x, self.self_attention.attend(self.self_attention.queries(x), keys, values, None))
+        found = self.cross_attention.attend(self.cross_attention.queries(x), *utterance, mask.unsqueeze(1))
+        return self._add_utterance(x, found), (keys, values)
+
+    def _add_self(self, x: Tensor, found: Tensor) -> Tensor:
+        return cast(Tensor, self.self_norm(x + self.dropout(found)))
+
+    def _add_utterance(self, x: Tensor, found: Tensor) -> Tensor:
+        x = self.cross_norm(x + self.dropout(found))
         return cast(Tensor, self.forward_norm(x + self.dropout(self.feed_forward(x))))
 
 
@@ -109,8 +144,12 @@ class Pointer(nn.Module):
 
         Shape: x (batch, n, width), memory (batch, m, width), pointable (batch, m), result (batch, n, m).
         """
-        scores: Tensor = self.query(x) @ self.key(memory).transpose(1, 2) * x.shape[-1] ** -0.5
-        return scores.masked_fill(~pointable.unsqueeze(1), torch.finfo(x.dtype).min)
+        return self.score(self.query(x), self.key(memory), pointable)
+
+    def score(self, queries: Tensor, keys: Tensor, pointable: Tensor) -> Tensor:
+        """Return the logits, given what `query` and `key` make of the states. Shape: as for `forward`."""
+        scores: Tensor = queries @ keys.transpose(1, 2) * queries.shape[-1] ** -0.5
+        return scores.masked_fill(~pointable.unsqueeze(1), torch.finfo(queries.dtype).min)
 
 
 def positions(tokens: Tensor) -> Tensor:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 import torch
 
 from treepiece.decoding.parse import Parse
+from treepiece.evaluation.comparison import compare
 from treepiece.evaluation.outcomes import Outcome
 from treepiece.models.build import ParserModel
 from treepiece.training.examples import Example
-from treepiece.trees.align import Span, covered, covering, in_order
-from treepiece.trees.frame import Frame
-from treepiece.trees.node import Node
 
 _BATCH = 128
 
@@ -44,25 +42,8 @@ def predict(
 
 
 def _outcome(example: Example, parse: Parse) -> Outcome:
-    gold = example.frame
-    chars = list(in_order(example.subwords.chars(span) for span in parse.spans))
-    spans = tuple(covering(gold.offsets, span) for span in chars)
-    if [covered(gold.offsets, span, len(gold.utterance)) for span in spans] == chars:
-        predicted = Frame(gold.words, parse.skeleton, spans, gold.utterance)
-    else:
-        # A leaf begins or ends inside a word of the gold parse: it is wrong, and must not be widened until it is right.
-        gold, predicted = _with_smaller_words(gold, parse.skeleton, chars)
-    return Outcome(gold, predicted, example.domain, parse.passes, example.line)
-
-
-def _with_smaller_words(gold: Frame, skeleton: Node, chars: Sequence[Span]) -> tuple[Frame, Frame]:
-    """Return the gold frame, and that of a skeleton and the characters of its leaves, over words that suit both."""
-    wanted = [leaf.chars for leaf in gold.leaves]
-    cuts = [place for span in (*gold.offsets, *wanted, *chars) for place in span]
-    return (
-        Frame.from_chars(gold.utterance, gold.skeleton, wanted, cuts),
-        Frame.from_chars(gold.utterance, skeleton, chars, cuts),
-    )
+    chars = [example.subwords.chars(span) for span in parse.spans]
+    return compare(example.frame, parse.skeleton, chars, domain=example.domain, passes=parse.passes, line=example.line)
 
 
 def count_matches(

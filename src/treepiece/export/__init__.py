@@ -1,0 +1,1 @@
+"""Trained models as bundles for the runtime: ONNX graphs, single precision and int8, checked against PyTorch."""

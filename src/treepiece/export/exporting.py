@@ -1,0 +1,155 @@
+"""A trained model as a bundle for the runtime."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from treepiece.bundle import CARD, CONFIG, RUNTIME, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, read_bundle, write_bundle
+from treepiece.errors import OptionError
+from treepiece.export.card import write_card
+from treepiece.export.checking import (
+    LEAST_AGREEMENT,
+    Parity,
+    Quality,
+    check_parity,
+    measure,
+    parse_with_graphs,
+    parse_with_torch,
+)
+from treepiece.export.graphs import Graph, to_onnx
+from treepiece.export.quantize import quantize, to_bytes
+from treepiece.export.treepiece import treepiece_graphs
+from treepiece.models.trained import TrainedModel, load_model
+from treepiece.models.treepiece import TreePieceModel
+from treepiece.runtime.graphs import Precision, graph_file
+from treepiece.runtime.parser import Parser
+from treepiece.training.examples import Example
+
+CHECKED = 1000
+"""How many rows PyTorch and the graphs are compared on; scores and temperatures are measured on all."""
+
+
+class Observer(Protocol):
+    """Is told how an export goes on."""
+
+    def on_stage(self, name: str, total: int) -> None:
+        """A stage of `total` steps begins."""
+
+    def on_step(self, done: int) -> None:
+        """So many steps of the stage are done."""
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What is exported: in which precisions, with or without the weights, and what the model card says of the data."""
+
+    precisions: Sequence[Precision] = (Precision.FLOAT, Precision.INT8)
+    weights: bool = False
+    licence: str = ""
+    least_agreement: float = LEAST_AGREEMENT
+
+    def __post_init__(self) -> None:
+        if not self.precisions:
+            raise OptionError("there is nothing to export: give one precision at least, float or int8")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was found out on the way, by precision."""
+
+    parities: dict[Precision, Parity] = field(default_factory=dict)
+    qualities: dict[Precision, Quality] = field(default_factory=dict)
+
+
+def export_model(
+    source: Path,
+    output: Path,
+    examples: Sequence[Example],
+    observer: Observer,
+    options: ExportOptions | None = None,
+    *,
+    data: str = "",
+) -> Exported:
+    """Write a bundle with graphs, if they answer as PyTorch does on the examples.
+
+    `data` names where the examples come from; without it they are for the comparison only, not for scores.
+    """
+    options = options or ExportOptions()
+    trained = load_model(source)
+    trained.model.to("cpu")
+    files = {name: read_bundle(source).read(name) for name in _carried_over(read_bundle(source).files, options)}
+    files |= _graph_files(trained, options.precisions, observer)
+    facts = {"longest": trained.subwords.longest}
+    with tempfile.TemporaryDirectory() as draft:
+        write_bundle(Path(draft), str(trained.definition.kind), {**files, RUNTIME: json.dumps(facts).encode()})
+        exported = _check(trained, Path(draft), examples, observer, options, is_scored=bool(data))
+    runtime = {
+        **facts,
+        "data": data,
+        "temperatures": {name: quality.temperatures.to_json() for name, quality in exported.qualities.items()},
+        "parity": {name: asdict(parity) for name, parity in exported.parities.items()},
+        "quality": {name: quality.to_json() for name, quality in exported.qualities.items()},
+    }
+    card = write_card(trained.definition, trained.facts, exported.parities, exported.qualities, data, options.licence)
+    files |= {RUNTIME: json.dumps(runtime, indent=1).encode(), CARD: card.encode()}
+    write_bundle(output, str(trained.definition.kind), files)
+    return exported
+
+
+def _carried_over(names: Iterable[str], options: ExportOptions) -> list[str]:
+    """Return the files of a trained model that its runtime needs too."""
+    wanted = {CONFIG, TRAINING, SUBWORDS, *([WEIGHTS] if options.weights else [])}
+    return [name for name in names if name in wanted or name.startswith(f"{TOKENIZER}/")]
+
+
+def model_graphs(trained: TrainedModel) -> dict[str, Graph]:
+    """Return the graphs of a model by name."""
+    model = trained.model
+    if isinstance(model, TreePieceModel):
+        return treepiece_graphs(model)
+    raise NotImplementedError
+
+
+def _graph_files(trained: TrainedModel, precisions: Sequence[Precision], observer: Observer) -> dict[str, bytes]:
+    graphs = model_graphs(trained)
+    observer.on_stage("writing graphs", len(graphs))
+    files = {}
+    for done, (name, graph) in enumerate(graphs.items(), start=1):
+        exact = to_onnx(graph)
+        for precision in precisions:
+            model = exact if precision is Precision.FLOAT else quantize(exact)
+            files[graph_file(precision, name)] = to_bytes(model)
+        observer.on_step(done)
+    return files
+
+
+def _check(
+    trained: TrainedModel,
+    folder: Path,
+    examples: Sequence[Example],
+    observer: Observer,
+    options: ExportOptions,
+    *,
+    is_scored: bool,
+) -> Exported:
+    """Return how the graphs in a folder compare with PyTorch, and what they score."""
+    utterances = [example.subwords for example in examples]
+    compared = utterances[:: max(1, len(utterances) // CHECKED)]
+    observer.on_stage("parsing with PyTorch", len(compared))
+    wanted = parse_with_torch(trained, compared, observer.on_step)
+    exported = Exported()
+    for precision in options.precisions:
+        parser = Parser.load(folder, precision=precision)
+        measured = utterances if is_scored else compared
+        observer.on_stage(f"parsing in {precision}", len(measured))
+        parses = parse_with_graphs(parser, measured, observer.on_step)
+        found = parses[:: max(1, len(utterances) // CHECKED)] if is_scored else parses
+        exported.parities[precision] = check_parity(wanted, found, precision, options.least_agreement)
+        if is_scored:
+            exported.qualities[precision] = measure(examples, parses)
+    return exported

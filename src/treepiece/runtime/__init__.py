@@ -1,0 +1,1 @@
+"""The parser without PyTorch: ONNX Runtime sessions, and `Parser` on top of them."""

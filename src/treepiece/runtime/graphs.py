@@ -1,0 +1,87 @@
+"""The graphs of a bundle as ONNX Runtime sessions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+from treepiece.bundle import Bundle
+from treepiece.errors import BundleError
+
+Array = npt.NDArray[Any]
+
+FOLDER = "onnx"
+
+
+class Precision(StrEnum):
+    """How numbers are kept: in single precision, or weights in 8 bits (smaller and faster)."""
+
+    FLOAT = "float"
+    INT8 = "int8"
+
+
+def graph_file(precision: Precision, name: str) -> str:
+    """Return where a bundle keeps a graph.
+
+    >>> graph_file(Precision.INT8, "parse")
+    'onnx/int8/parse.onnx'
+    """
+    return f"{FOLDER}/{precision}/{name}.onnx"
+
+
+def precisions_in(bundle: Bundle) -> list[Precision]:
+    """Return the precisions that a bundle has graphs for, the fastest first."""
+    return [
+        precision
+        for precision in (Precision.INT8, Precision.FLOAT)
+        if any(name.startswith(f"{FOLDER}/{precision}/") for name in bundle.files)
+    ]
+
+
+class Graphs:
+    """The graphs of one precision; each is opened when it is first run. Threads may share it."""
+
+    def __init__(self, bundle: Bundle, precision: Precision, *, threads: int) -> None:
+        self.bundle = bundle
+        self.precision = precision
+        self.threads = threads
+        self._sessions: dict[str, ort.InferenceSession] = {}
+        self._lock = threading.Lock()
+
+    def run(self, name: str, inputs: Mapping[str, Array], *, small: bool = False) -> list[Array]:
+        """Return the outputs of a graph; a `small` one has a single thread, because waking others costs more."""
+        session = self._sessions.get(name) or self._open(name, 1 if small else self.threads)
+        outputs: list[Array] = session.run(None, inputs)
+        return outputs
+
+    def _open(self, name: str, threads: int) -> ort.InferenceSession:
+        with self._lock:
+            if name not in self._sessions:
+                file = graph_file(self.precision, name)
+                self._sessions[name] = open_session(self.bundle.read(file), threads, str(self.bundle.folder / file))
+            return self._sessions[name]
+
+
+def open_session(graph: bytes, threads: int, path: str) -> ort.InferenceSession:
+    """Return a session for a graph that was optimised when it was exported."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.log_severity_level = 3
+    try:
+        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's own errors have no base that is narrower
+        reason = " ".join(str(error).split())
+        raise BundleError(f"{path}: ONNX Runtime {ort.__version__} cannot open it: {reason:.200}") from None
+
+
+def as_ids(rows: list[tuple[int, ...]]) -> npt.NDArray[np.int64]:
+    """Return utterances of one length as an array."""
+    return np.array(rows, np.int64)

@@ -1,0 +1,90 @@
+"""The parts of a runtime bundle: what the model is, how it reads text, and its graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from treepiece.bundle import CONFIG, RUNTIME, SUBWORDS, TOKENIZER, Bundle, read_bundle
+from treepiece.decoding.parse import Parse
+from treepiece.definition import Definition, ModelKind
+from treepiece.errors import BundleError, TextError
+from treepiece.runtime.confidence import Temperatures
+from treepiece.runtime.graphs import Graphs, Precision, precisions_in
+from treepiece.runtime.treepiece import TreePieceRuntime
+from treepiece.text import SubwordTokenizer
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+
+
+class RuntimeModel(Protocol):
+    """Any of the three parsers on ONNX Runtime."""
+
+    def parse(self, ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
+        """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
+
+
+_MODELS = {ModelKind.TREEPIECE: TreePieceRuntime}
+
+
+def open_bundle(folder: str | Path) -> Bundle:
+    """Return a bundle that has graphs; its files are checked as they are read."""
+    bundle = read_bundle(folder, check=False)
+    if not precisions_in(bundle):
+        raise BundleError(
+            f"{bundle.folder}: a trained model without graphs: make it ready with `treepiece export {bundle.folder} "
+            "--output BUNDLE`"
+        )
+    return bundle
+
+
+def choose_precision(bundle: Bundle, wanted: Precision | None) -> Precision:
+    """Return the wanted precision, or the fastest that a bundle has."""
+    there = precisions_in(bundle)
+    if wanted is None:
+        return there[0]
+    if wanted not in there:
+        raise BundleError(f"{bundle.folder}: no graphs in {wanted}: the bundle has {', '.join(there)}; export it again")
+    return wanted
+
+
+def load_definition(bundle: Bundle) -> Definition:
+    """Return what the model of a bundle is."""
+    config = bundle.read_json(CONFIG)
+    if not isinstance(config.get("model"), dict):
+        raise BundleError(f"{bundle.folder / CONFIG}: damaged: 'model' is missing; copy or export the model again")
+    tokenizer = None
+    if bundle.kind == ModelKind.TREEPIECE:
+        bundle.check_folder(TOKENIZER)
+        tokenizer = TreePieceTokenizer.load(bundle.folder / TOKENIZER)
+    return Definition.from_json(config["model"], tokenizer)
+
+
+def load_facts(bundle: Bundle) -> Mapping[str, Any]:
+    """Return what was found out when the model was exported."""
+    return bundle.read_json(RUNTIME)
+
+
+def load_subwords(bundle: Bundle, facts: Mapping[str, Any]) -> SubwordTokenizer:
+    """Return the subword tokenizer of a bundle."""
+    longest = facts.get("longest")
+    if type(longest) is not int:
+        raise BundleError(f"{bundle.folder / RUNTIME}: damaged: 'longest' is missing; export the model again")
+    try:
+        return SubwordTokenizer(bundle.read(SUBWORDS).decode(), longest=longest)
+    except (TextError, UnicodeDecodeError) as error:
+        raise BundleError(f"{bundle.folder / SUBWORDS}: {error}") from None
+
+
+def load_temperatures(facts: Mapping[str, Any], precision: Precision) -> Temperatures:
+    """Return the temperatures that were fitted for a precision; 1 where none were."""
+    found = facts.get("temperatures", {})
+    return Temperatures.from_json(found[precision]) if precision in found else Temperatures()
+
+
+def make_model(definition: Definition, graphs: Graphs) -> RuntimeModel:
+    """Return the parser of a definition, on graphs."""
+    return _MODELS[definition.kind](definition, graphs)

@@ -1,0 +1,117 @@
+"""The TreePiece parser on ONNX Runtime.
+
+One run of the graph `parse` answers most utterances: it encodes, scores the first unit, and points at the spans of that
+unit's leaves. Where the unit leaves placeholders open, and in a beam, `units` scores one more unit a step and `spans`
+points at the leaves of the finished skeletons. What depends on units alone is kept once computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from treepiece.decoding.grammar import Partial
+from treepiece.decoding.parse import Parse, fill_leaves
+from treepiece.decoding.search import Candidate, Logits, beam_search, merge_equal_trees
+from treepiece.decoding.skeleton import read_skeleton
+from treepiece.definition import Definition
+from treepiece.runtime.graphs import Array, Graphs
+from treepiece.tokenizer.assembly import Order, assemble
+from treepiece.trees.node import Node
+
+PARSE, UNITS, SPANS, PREFIX, SKELETON = "parse", "units", "spans", "prefix", "skeleton"
+_KEPT = 1 << 14
+
+States = npt.NDArray[np.float32]
+
+
+class TreePieceRuntime:
+    """Scores from graphs, search from `decoding`. Threads may share it."""
+
+    def __init__(self, definition: Definition, graphs: Graphs) -> None:
+        self.grammar = definition.unit_grammar()
+        self.graphs = graphs
+        self._first = self.grammar.allowed(self.grammar.start())[np.newaxis]
+        self._start = len(self.grammar.vocabulary)
+        self._label_ids = self.grammar.vocabulary.label_ids
+        self._closing = len(self.grammar.vocabulary.labels)
+        # Kept for each object, not for the class: what is kept goes with the object.
+        self._tree = lru_cache(_KEPT)(self._assemble)
+        self._prefix = lru_cache(_KEPT)(self._compute_prefix)
+        self._leaves = lru_cache(_KEPT)(self._compute_leaves)
+
+    def parse(self, ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
+        """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
+        first = np.repeat(self._first, len(ids), axis=0)
+        states, log_p, unit, spans = self.graphs.run(PARSE, {"ids": ids, "allowed": first})
+        if beam > 1:
+            return [self._search(states[item], log_p[item], beam) for item in range(len(ids))]
+        return [
+            [self._finish(states[item], int(unit[item, 0]), float(log_p[item, unit[item, 0]]), spans[item])]
+            for item in range(len(ids))
+        ]
+
+    def _finish(self, states: States, unit: int, log_p: float, spans: Array) -> Parse:
+        """Return the parse that begins with a unit: mostly there is nothing to add."""
+        if not self.grammar.holes[unit]:
+            skeleton, n_leaves = self._tree((unit,))
+            end = 2 * n_leaves
+            return fill_leaves(Candidate(skeleton, (unit,), log_p), spans[0:end:2], spans[1:end:2])
+        begun = self.grammar.extend(self.grammar.start(), unit, log_p)
+        (found,) = beam_search([begun], lambda rows: self._score(rows, states), self.grammar)
+        return self._fill([self._candidate(found[0])], states)[0]
+
+    def _search(self, states: States, first: Array, beam: int) -> list[Parse]:
+        """Return the parses of one utterance in a beam, given the scores of its first unit."""
+
+        def score(rows: Sequence[tuple[int, Partial]]) -> Logits:
+            return self._score(rows, states) if rows[0][1].unit_ids else first[np.newaxis]
+
+        (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=beam)
+        parses = self._fill(merge_equal_trees(found, self.grammar), states)
+        return sorted(parses, key=lambda parse: -parse.log_p)
+
+    def _score(self, rows: Sequence[tuple[int, Partial]], states: States) -> Logits:
+        """Return the logits of the next unit of each tree that is being written for one utterance."""
+        prefixes = [self._prefix(partial.unit_ids, (*partial.filled, partial.open[-1])) for _, partial in rows]
+        inputs = {"prefix": np.concatenate(prefixes), "states": _repeat(states, len(rows))}
+        return self.graphs.run(UNITS, inputs, small=True)[0]
+
+    def _fill(self, candidates: Sequence[Candidate], states: States) -> list[Parse]:
+        """Return the skeletons with their spans, all in one run."""
+        leaves = [self._leaves(candidate.skeleton) for candidate in candidates]
+        most = max(1, *map(len, leaves))
+        padded = np.zeros((len(leaves), most, states.shape[1]), np.float32)
+        for row, few in zip(padded, leaves, strict=True):
+            row[: len(few)] = few
+        (spans,) = self.graphs.run(SPANS, {"leaves": padded, "states": _repeat(states, len(leaves))}, small=True)
+        return [
+            fill_leaves(candidate, row[0 : 2 * len(few) : 2], row[1 : 2 * len(few) : 2])
+            for candidate, few, row in zip(candidates, leaves, spans, strict=True)
+        ]
+
+    def _candidate(self, partial: Partial) -> Candidate:
+        return Candidate(self._tree(partial.unit_ids)[0], partial.unit_ids, partial.log_p)
+
+    def _assemble(self, unit_ids: tuple[int, ...]) -> tuple[Node, int]:
+        skeleton = assemble(unit_ids, self.grammar.vocabulary, Order.PRE)
+        return skeleton, len(read_skeleton(skeleton, self._label_ids, self._closing).leaves)
+
+    def _compute_prefix(self, unit_ids: tuple[int, ...], holes: tuple[int, ...]) -> Array:
+        """Return what the unit decoder makes of a prefix. Shape: (1, width)."""
+        inputs = {"units": np.array([(self._start, *unit_ids)]), "holes": np.array([holes])}
+        return self.graphs.run(PREFIX, inputs, small=True)[0]
+
+    def _compute_leaves(self, skeleton: Node) -> Array:
+        """Return what the span decoder makes of the leaves of a skeleton. Shape: (leaves, width)."""
+        tokens, leaves = read_skeleton(skeleton, self._label_ids, self._closing)
+        (states,) = self.graphs.run(SKELETON, {"tokens": np.array([tokens])}, small=True)
+        rows: Array = states[0, list(leaves)]
+        return rows
+
+
+def _repeat(states: States, n: int) -> States:
+    return np.repeat(states[np.newaxis], n, axis=0)
