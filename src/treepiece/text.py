@@ -68,15 +68,14 @@ class SubwordTokenizer:
         """Return the subwords of each utterance, or, for one that is too long for the encoder, the error."""
         # A lone surrogate is no text; a question mark in its place keeps all offsets.
         plain = [utterance.encode(errors="replace").decode() for utterance in utterances]
-        encodings = self._tokenizer.encode_batch(plain)
+        encodings = [self._tokenizer.encode(plain[0])] if len(plain) == 1 else self._tokenizer.encode_batch(plain)
         return [self._read(utterance, found) for utterance, found in zip(utterances, encodings, strict=True)]
 
     def _read(self, utterance: str, encoding: Encoding) -> Subwords | TextError:
-        if len(encoding.ids) > self.longest:
+        if len(encoding) > self.longest:
             return TextError(
-                f"an utterance of {len(encoding.ids)} subwords is too long: the encoder takes {self.longest}; "
+                f"an utterance of {len(encoding)} subwords is too long: the encoder takes {self.longest}; "
                 f"it begins {utterance[:40]!r}"
             )
-        marked = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
-        offsets = tuple(Span(*offset) for offset, is_special in marked if not is_special)
-        return Subwords(tuple(encoding.ids), offsets)
+        # The first and the last are special tokens, as was checked when the tokenizer was read.
+        return Subwords(tuple(encoding.ids), tuple(map(Span._make, encoding.offsets[1:-1])))

@@ -27,11 +27,11 @@ def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating])
     ([Span(start=0, end=1), Span(start=1, end=2)], 8.0)
     """
     n_leaves, n_tokens = starts.shape
-    starts, ends = _tame(starts), _tame(ends)
     if n_leaves and n_tokens:
         apart = _each_by_itself(starts, ends)
         if apart is not None:
             return apart
+    starts, ends = _tame(starts), _tame(ends)
     # value[t]: the best score of the leaves so far if the next one may start at token t at the earliest
     value: Floats = np.zeros(n_tokens + 1)
     steps: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = []
@@ -48,7 +48,9 @@ def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating])
     return _trace(steps, n_tokens), float(value[n_tokens])
 
 
-def _each_by_itself(starts: Floats, ends: Floats) -> tuple[list[Span], float] | None:
+def _each_by_itself(
+    starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating]
+) -> tuple[list[Span], float] | None:
     """Return the best start and end of each leaf if they keep to the rules: nothing can be better then.
 
     That is so for nearly every answer of a trained model, and costs a tenth of the dynamic program.
@@ -60,7 +62,9 @@ def _each_by_itself(starts: Floats, ends: Floats) -> tuple[list[Span], float] | 
         if not free <= first <= last:
             return None
         free = last + 1
-        total += float(starts[leaf, first] + ends[leaf, last])
+        total += float(starts[leaf, first]) + float(ends[leaf, last])
+    if not abs(total) <= _LARGEST:  # a score that is not a number, or too large to be compared with others
+        return None
     return [Span(first, last + 1) for first, last in zip(firsts, lasts, strict=True)], total
 
 

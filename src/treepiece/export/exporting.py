@@ -7,7 +7,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from treepiece.bundle import CARD, CONFIG, RUNTIME, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, read_bundle, write_bundle
 from treepiece.errors import OptionError
@@ -22,16 +25,23 @@ from treepiece.export.checking import (
     parse_with_torch,
 )
 from treepiece.export.graphs import Graph, to_onnx
+from treepiece.export.linear import autoregressive_graphs, non_autoregressive_graphs
+from treepiece.export.outliers import tame_outliers
 from treepiece.export.quantize import quantize, to_bytes
 from treepiece.export.treepiece import treepiece_graphs
+from treepiece.models.ar import AutoregressiveModel
 from treepiece.models.trained import TrainedModel, load_model
 from treepiece.models.treepiece import TreePieceModel
-from treepiece.runtime.graphs import Precision, graph_file
+from treepiece.runtime.graphs import Precision, as_ids, graph_file
 from treepiece.runtime.parser import Parser
 from treepiece.training.examples import Example
 
+T = TypeVar("T")
+
 CHECKED = 1000
 """How many rows PyTorch and the graphs are compared on; scores and temperatures are measured on all."""
+SAMPLED = 64
+"""How many rows are looked at for large values before rounding to 8 bits."""
 
 
 class Observer(Protocol):
@@ -83,7 +93,7 @@ def export_model(
     trained = load_model(source)
     trained.model.to("cpu")
     files = {name: read_bundle(source).read(name) for name in _carried_over(read_bundle(source).files, options)}
-    files |= _graph_files(trained, options.precisions, observer)
+    files |= _graph_files(trained, options.precisions, observer, _spread(examples, SAMPLED))
     facts = {"longest": trained.subwords.longest}
     with tempfile.TemporaryDirectory() as draft:
         write_bundle(Path(draft), str(trained.definition.kind), {**files, RUNTIME: json.dumps(facts).encode()})
@@ -112,20 +122,39 @@ def model_graphs(trained: TrainedModel) -> dict[str, Graph]:
     model = trained.model
     if isinstance(model, TreePieceModel):
         return treepiece_graphs(model)
-    raise NotImplementedError
+    if isinstance(model, AutoregressiveModel):
+        return autoregressive_graphs(model)
+    return non_autoregressive_graphs(model)
 
 
-def _graph_files(trained: TrainedModel, precisions: Sequence[Precision], observer: Observer) -> dict[str, bytes]:
+def _graph_files(
+    trained: TrainedModel, precisions: Sequence[Precision], observer: Observer, sample: Sequence[Example]
+) -> dict[str, bytes]:
     graphs = model_graphs(trained)
     observer.on_stage("writing graphs", len(graphs))
     files = {}
     for done, (name, graph) in enumerate(graphs.items(), start=1):
         exact = to_onnx(graph)
         for precision in precisions:
-            model = exact if precision is Precision.FLOAT else quantize(exact)
+            model = exact if precision is Precision.FLOAT else quantize(tame_outliers(exact, _feeds(graph, sample)))
             files[graph_file(precision, name)] = to_bytes(model)
         observer.on_step(done)
     return files
+
+
+def _feeds(graph: Graph, sample: Sequence[Example]) -> list[dict[str, npt.NDArray[Any]]]:
+    """Return inputs with which to see how large values get: utterances, if the graph reads any, and all allowed."""
+    if "ids" not in graph.inputs:
+        return []
+    others = {
+        name: np.ones((1, *example.shape[1:]), bool) for name, (example, _) in graph.inputs.items() if name != "ids"
+    }
+    return [{"ids": as_ids([example.subwords.ids]), **others} for example in sample]
+
+
+def _spread(items: Sequence[T], n: int) -> Sequence[T]:
+    """Return about `n` items from all over."""
+    return items[:: max(1, len(items) // n)]
 
 
 def _check(
@@ -139,16 +168,15 @@ def _check(
 ) -> Exported:
     """Return how the graphs in a folder compare with PyTorch, and what they score."""
     utterances = [example.subwords for example in examples]
-    compared = utterances[:: max(1, len(utterances) // CHECKED)]
+    compared = _spread(utterances, CHECKED)
     observer.on_stage("parsing with PyTorch", len(compared))
     wanted = parse_with_torch(trained, compared, observer.on_step)
     exported = Exported()
     for precision in options.precisions:
         parser = Parser.load(folder, precision=precision)
-        measured = utterances if is_scored else compared
-        observer.on_stage(f"parsing in {precision}", len(measured))
-        parses = parse_with_graphs(parser, measured, observer.on_step)
-        found = parses[:: max(1, len(utterances) // CHECKED)] if is_scored else parses
+        observer.on_stage(f"parsing in {precision}", len(utterances))
+        parses = parse_with_graphs(parser, utterances, observer.on_step)
+        found = _spread(parses, CHECKED)
         exported.parities[precision] = check_parity(wanted, found, precision, options.least_agreement)
         if is_scored:
             exported.qualities[precision] = measure(examples, parses)

@@ -1,8 +1,10 @@
 """Where each word of a parse stands in the utterance as it was typed."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from treepiece.errors import FrameError
@@ -13,6 +15,10 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+_WORD = re.compile(r"\S+")
+_start, _end = attrgetter("start"), attrgetter("end")
 
 
 def covered(offsets: Sequence[Span], span: Span, end: int) -> Span:
@@ -33,8 +39,8 @@ def covering(offsets: Sequence[Span], chars: Span) -> Span:
     >>> covering([Span(0, 2), Span(3, 5), Span(6, 8)], Span(4, 7))
     Span(start=1, end=3)
     """
-    start = sum(offset.end <= chars.start for offset in offsets)
-    end = sum(offset.start < chars.end for offset in offsets)
+    start = bisect_right(offsets, chars.start, key=_end)
+    end = bisect_left(offsets, chars.end, key=_start)
     return Span(start, max(start, end)) if chars.start < chars.end else Span(start, start)
 
 
@@ -56,11 +62,12 @@ def cut_words(text: str, cuts: Sequence[int]) -> tuple[Span, ...]:
     >>> cut_words("at 8am", [4])
     (Span(start=0, end=2), Span(start=3, end=4), Span(start=4, end=6))
     """
-    words = []
-    for word in re.finditer(r"\S+", text):
-        inside = sorted({cut for cut in cuts if word.start() < cut < word.end()})
-        edges = [word.start(), *inside, word.end()]
-        words += [Span(start, end) for start, end in pairwise(edges)]
+    words: list[Span] = []
+    places = sorted(set(cuts))
+    for word in _WORD.finditer(text):
+        start, end = word.span()
+        inside = places[bisect_right(places, start) : bisect_left(places, end)]
+        words += map(Span._make, pairwise((start, *inside, end)))
     return tuple(words)
 
 
