@@ -24,6 +24,7 @@ LAYERS = [
     "training",
     "runtime",
     "export",
+    "jobs",
     "serve",
     "cli",
 ]
@@ -39,6 +40,7 @@ OUTSIDE = {
     "definition": set(),
     "runtime": {"numpy", "onnxruntime"},
     "export": {"torch", "numpy", "onnx", "onnxruntime"},
+    "jobs": {"pyarrow", "ray", "numpy"},
     "models": {"torch", "transformers", "huggingface_hub", "safetensors"},
     "training": {"torch", "numpy", "lightning", "safetensors", "yaml"},
     "data": set(),

@@ -43,3 +43,51 @@ def write_tiny_encoder(folder):
         max_position_embeddings=40,
     )
     BertModel(config).save_pretrained(folder)
+
+
+def tiny_model(encoder, kind="treepiece", n_rows=200):
+    """Return a very small model with random weights, in which answers differ from text to text."""
+    import torch
+
+    from treepiece import TokenizerConfig, TreePieceTokenizer
+    from treepiece.definition import DecoderConfig, Definition, ModelKind
+    from treepiece.models.build import build_model
+    from treepiece.models.encoder import load_encoder
+    from treepiece.models.trained import TrainedModel
+
+    skeletons = [row.skeleton for row in rows_of(n_rows)]
+    kind = ModelKind(kind)
+    units = TreePieceTokenizer.train(skeletons, TokenizerConfig(merges=20)) if kind is ModelKind.TREEPIECE else None
+    config = DecoderConfig(n_heads=2, longest=64)
+    definition = Definition.of_trees(kind, set(skeletons), decoder=config, composed=True, tokenizer=units)
+    loaded, subwords = load_encoder(str(encoder))
+    torch.manual_seed(1)
+    model = build_model(definition, loaded).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3)  # weights of the usual size give every text the same answer
+    return TrainedModel(definition, model, subwords, {"recipe": {"encoder": "tiny"}, "rows": n_rows})
+
+
+class Silent:
+    """Watches an export without a word."""
+
+    def on_stage(self, name, total):
+        pass
+
+    def on_step(self, done):
+        pass
+
+
+def export_tiny(folder, trained):
+    """Save a model and export it; return the folder of the bundle."""
+    from treepiece.export.exporting import ExportOptions, export_model
+    from treepiece.models.trained import save_model
+    from treepiece.training.examples import make_examples
+
+    save_model(folder / "model", trained)
+    examples, _ = make_examples(rows_of(60, seed=1), trained.subwords)
+    # Of random weights int8 makes other trees: doubtful answers are all that they have.
+    options = ExportOptions(least_agreement=0.0)
+    export_model(folder / "model", folder / "bundle", examples, Silent(), options, data="toy rows")
+    return folder / "bundle"

@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
 from treepiece.decoding.linear import LinearState  # noqa: E402
+from treepiece.models.ar import CachedScore  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
 from treepiece.training.examples import make_examples, too_large  # noqa: E402
 from treepiece.training.objectives import make_objective  # noqa: E402
@@ -51,8 +52,9 @@ def test_the_loss_of_tokens_is_the_score_of_each_step_of_the_search(made):
             memory = encode_utterances(model.encoder, [examples[place].subwords])
             state, total = LinearState(len(examples[place].subwords.offsets)), 0.0
             tokens = objective._tokens[place]
+            score = CachedScore(model.decoder, memory)
             for token in tokens:
-                logits = torch.tensor(model._score([(0, state)], memory))
+                logits = torch.tensor(score([(0, state)]))
                 total -= float(logits.log_softmax(1)[0, token])
                 assert model.grammar.allowed(state)[token]
                 state = model.grammar.extend(state, token, 0.0)

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from treepiece.cli.console import note, progress, say_json, say_table
-from treepiece.cli.extras import needs_training
 from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
 from treepiece.data.rows import Row
 from treepiece.evaluation.bootstrap import PairedTest, paired_test
@@ -24,7 +23,7 @@ from treepiece.options import whole_number
 from treepiece.trees.node import Node
 
 if TYPE_CHECKING:
-    from treepiece.models.trained import TrainedModel
+    from treepiece.cli.predicting import Predictor
 
 _SHOWN = 3
 _CONFUSIONS = 10
@@ -32,9 +31,12 @@ _CONFUSIONS = 10
 
 def evaluate(
     data: Data,
-    model: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `treepiece train` wrote.")],
+    model: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `treepiece train` or `export` wrote.")],
     split: Split = "eval",
     beam: Annotated[int, typer.Option(help="How many candidates the search keeps; 1 is greedy.")] = 1,
+    precision: Annotated[
+        str | None, typer.Option(help="Evaluate the graphs of a bundle: float or int8; else PyTorch, if it can.")
+    ] = None,
     compare: Annotated[
         Path | None, typer.Option(metavar="DIR2", help="Another model, for a paired test on the same rows.")
     ] = None,
@@ -54,12 +56,13 @@ def evaluate(
 
     - `treepiece evaluate --model model topv2 --split eval`
     - `treepiece evaluate --model model my.tsv --errors misses.jsonl --json`
+    - `treepiece evaluate --model bundle my.tsv --precision int8`
     """
-    with needs_training("evaluate"):
-        from treepiece.models.trained import load_model
+    from treepiece.cli.predicting import load_predictor
+
     beam = whole_number("--beam", beam, 1)
-    trained = load_model(model)
-    other = load_model(compare) if compare else None
+    trained = load_predictor(model, precision)
+    other = load_predictor(compare, None) if compare else None
     rows = _spread(load_rows(data, split=split, strict=strict), limit)
     by_row, n_left_out = _parse(trained, rows, beam)
     outcomes = list(by_row.values())
@@ -84,21 +87,18 @@ def _spread(rows: list[Row], limit: int | None) -> list[Row]:
     return [rows[place * len(rows) // limit] for place in range(limit)]
 
 
-def _parse(trained: TrainedModel, rows: Sequence[Row], beam: int) -> tuple[dict[int, Outcome], int]:
+def _parse(trained: Predictor, rows: Sequence[Row], beam: int) -> tuple[dict[int, Outcome], int]:
     """Return the outcomes of the rows that can be parsed, by the identity of the row's frame, and how many cannot."""
-    from treepiece.training.examples import make_examples
-    from treepiece.training.prediction import predict
-
-    examples, left_out = make_examples(rows, trained.subwords)
+    examples, left_out = trained.examples(rows)
     for reason in left_out[:_SHOWN]:
         note(f"not parsed: {reason}")
     with progress() as bars:
         task = bars.add_task("parsing", total=len(examples), unit="rows")
-        outcomes = predict(trained.model, examples, beam=beam, on_rows=lambda done: bars.update(task, completed=done))
+        outcomes = trained.predict(examples, beam, lambda done: bars.update(task, completed=done))
     return {id(example.frame): outcome for example, outcome in zip(examples, outcomes, strict=True)}, len(left_out)
 
 
-def _seen(trained: TrainedModel, outcomes: Sequence[Outcome]) -> set[Node] | None:
+def _seen(trained: Predictor, outcomes: Sequence[Outcome]) -> set[Node] | None:
     """Return those of the gold skeletons that the model had in training; None if it does not know."""
     from treepiece.training.fingerprints import skeleton_digest
 

@@ -17,3 +17,14 @@ def needs_training(command: str) -> Iterator[None]:
         raise OptionError(
             f"`treepiece {command}` needs {error.name}, which is not installed: pip install 'treepiece[train]'"
         ) from None
+
+
+@contextmanager
+def needs_extra(command: str, extra: str) -> Iterator[None]:
+    """Say which extra to install, where importing what an option of a command needs fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise OptionError(
+            f"this `treepiece {command}` needs {error.name}, which is not installed: pip install 'treepiece[{extra}]'"
+        ) from None

@@ -13,6 +13,7 @@ from treepiece.cli import data, tokenizer
 from treepiece.cli.console import note
 from treepiece.cli.evaluation import evaluate
 from treepiece.cli.exporting import export
+from treepiece.cli.parsing import parse
 from treepiece.cli.training import train
 from treepiece.errors import TreepieceError
 
@@ -28,6 +29,7 @@ app.add_typer(data.app, name="data")
 app.command()(train)
 app.command()(evaluate)
 app.command()(export)
+app.command()(parse)
 
 
 def _print_version(wanted: bool) -> None:

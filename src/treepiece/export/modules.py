@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -10,6 +11,10 @@ from torch import Tensor, nn
 
 from treepiece.models.encoder import Encoder
 from treepiece.models.layers import DecoderLayer
+
+Pair = tuple[Tensor, Tensor]
+
+_ATTENTION = "com.microsoft::MultiHeadAttention"
 
 
 class States(nn.Module):
@@ -57,13 +62,96 @@ class AfterSelfAttention(nn.Module):
         return cast(Tensor, self.forward_norm(x + self.feed_forward(x)))
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:
-    """Return what multi-head attention finds, as one operation of ONNX Runtime; for export only."""
+class SelfAttention(nn.Module):
+    """The first part of a decoder layer; as in `AfterSelfAttention`, keys and values go without their biases."""
+
+    def __init__(self, layer: DecoderLayer) -> None:
+        super().__init__()
+        own = layer.self_attention
+        self.n_heads = own.n_heads
+        nothing = torch.zeros_like(own.key.bias)
+        self.project = linear(
+            torch.cat([own.query.weight, own.key.weight, own.value.weight]),
+            torch.cat([own.query.bias, nothing, nothing]),
+        )
+        self.out = linear(own.out.weight, own.out.bias + own.out.weight @ own.value.bias)
+        self.norm = layer.self_norm
+
+    def first(self, x: Tensor) -> tuple[Tensor, Pair]:
+        """Return the state of a first token, which finds nothing but itself, and the past of the next.
+
+        Shape: x (batch, 1, width), past (batch, heads, 1, width / heads).
+        """
+        key, value = nn.functional.linear(x, self.project.weight[x.shape[2] :]).chunk(2, dim=2)
+        return self._add(x, value), (heads_apart(key, self.n_heads), heads_apart(value, self.n_heads))
+
+    def next(self, x: Tensor, past: Pair) -> tuple[Tensor, Pair]:
+        """Return the state of one more token, and the past of the next.
+
+        Shape: x (batch, 1, width), past (batch, heads, t, width / heads), which grows by one.
+        """
+        query, key, value = self.project(x).chunk(3, dim=2)
+        found, keys, values = attend_with_past(query, key, value, past, self.n_heads)
+        return self._add(x, found), (keys, values)
+
+    def together(self, x: Tensor, projected: Sequence[Tensor], used: Tensor) -> Tensor:
+        """Return the states of tokens that see each other, the first `used` of each row.
+
+        Shape: x and its query, key and value (batch, m, width), used (batch,).
+        """
+        query, keys, values = projected
+        return self._add(x, attend(query, keys, values, self.n_heads, used))
+
+    def _add(self, x: Tensor, found: Tensor) -> Tensor:
+        return cast(Tensor, self.norm(x + self.out(found)))
+
+
+class Layer(nn.Module):
+    """Both parts of a decoder layer."""
+
+    def __init__(self, layer: DecoderLayer) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(layer)
+        self.rest = AfterSelfAttention(layer)
+
+    def look(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Return the states after attention over an utterance. Shape: x (batch, m, width)."""
+        return cast(Tensor, self.rest(x, self.rest.query(x), keys, values))
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, n_heads: int, used: Tensor | None = None) -> Tensor:
+    """Return what multi-head attention finds, as one operation of ONNX Runtime; for export only.
+
+    Keys and values may also come with their heads apart, (batch, heads, n, width / heads), which saves ONNX Runtime
+    doing that. With `used`, (batch,), only so many of the first keys of each are looked at.
+    """
     return torch.onnx.ops.symbolic(
-        "com.microsoft::MultiHeadAttention",
-        (query, keys, values),
+        _ATTENTION,
+        (query, keys, values) if used is None else (query, keys, values, None, used),
         {"num_heads": n_heads},
         dtype=query.dtype,
         shape=query.shape,
         version=1,
     )
+
+
+def attend_with_past(query: Tensor, key: Tensor, value: Tensor, past: Pair, n_heads: int) -> Sequence[Tensor]:
+    """Return what `attend` does for one more token, and the keys and values of all tokens, its own at the end.
+
+    Shape: query, key and value (batch, 1, width), past (batch, heads, t, width / heads), each.
+    """
+    batch, heads, t, size = past[0].shape
+    grown = batch, heads, t + 1, size
+    return torch.onnx.ops.symbolic_multi_out(
+        _ATTENTION,
+        (query, key, value, None, None, None, *past),
+        {"num_heads": n_heads},
+        dtypes=(query.dtype,) * 3,
+        shapes=(query.shape, grown, grown),
+        version=1,
+    )
+
+
+def heads_apart(x: Tensor, n_heads: int) -> Tensor:
+    """Return a head for each. Shape: x (batch, n, width), result (batch, heads, n, width / heads)."""
+    return x.view(x.shape[0], x.shape[1], n_heads, -1).transpose(1, 2)

@@ -12,9 +12,8 @@ from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Logits, beam_search
 from treepiece.definition import DecoderConfig
 from treepiece.models.encoder import Encoder
-from treepiece.models.layers import causal_mask
 from treepiece.models.linear import BLANK, LinearDecoder
-from treepiece.models.utterances import Memory, encode_utterances, pad, to_numpy
+from treepiece.models.utterances import Memory, encode_utterances, to_numpy
 from treepiece.text import Subwords
 
 
@@ -63,13 +62,6 @@ class AutoregressiveModel(nn.Module):
         starts = [LinearState(len(utterance.offsets)) for utterance in utterances]
         found = beam_search(starts, CachedScore(self.decoder, memory), self.grammar, beam=beam)
         return [[self._read(state) for state in states] for states in found]
-
-    def _score(self, rows: Sequence[tuple[int, LinearState]], memory: Memory) -> Logits:
-        """Return what `CachedScore` does, with all tokens read anew: any rows will do."""
-        tokens = pad([(BLANK, *state.tokens) for _, state in rows], BLANK).to(memory.states.device)
-        logits = self.decoder(tokens, causal_mask(tokens), memory.select([item for item, _ in rows]))
-        last = torch.tensor([len(state.tokens) for _, state in rows], device=tokens.device)
-        return to_numpy(logits[torch.arange(len(rows), device=tokens.device), last])
 
     def _read(self, state: LinearState) -> Parse:
         skeleton, spans = self.grammar.vocabulary.read(state.tokens)

@@ -60,6 +60,10 @@ class Graphs:
         outputs: list[Array] = session.run(None, inputs)
         return outputs
 
+    def open(self, name: str) -> None:
+        """Open a graph before it is run."""
+        self._open(name, self.threads)
+
     def _open(self, name: str, threads: int) -> ort.InferenceSession:
         with self._lock:
             if name not in self._sessions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,9 +13,11 @@ from treepiece.bundle import CONFIG, RUNTIME, SUBWORDS, TOKENIZER, Bundle, read_
 from treepiece.decoding.parse import Parse
 from treepiece.definition import Definition, ModelKind
 from treepiece.errors import BundleError, TextError
+from treepiece.runtime.ar import ENCODE, AutoregressiveRuntime
 from treepiece.runtime.confidence import Temperatures
 from treepiece.runtime.graphs import Graphs, Precision, precisions_in
-from treepiece.runtime.treepiece import TreePieceRuntime
+from treepiece.runtime.nar import NonAutoregressiveRuntime
+from treepiece.runtime.treepiece import PARSE, TreePieceRuntime
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 
@@ -27,7 +29,11 @@ class RuntimeModel(Protocol):
         """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
 
 
-_MODELS = {ModelKind.TREEPIECE: TreePieceRuntime}
+_MODELS: dict[ModelKind, Callable[[Definition, Graphs], RuntimeModel]] = {
+    ModelKind.TREEPIECE: TreePieceRuntime,
+    ModelKind.AR: AutoregressiveRuntime,
+    ModelKind.NAR: NonAutoregressiveRuntime,
+}
 
 
 def open_bundle(folder: str | Path) -> Bundle:
@@ -49,6 +55,11 @@ def choose_precision(bundle: Bundle, wanted: Precision | None) -> Precision:
     if wanted not in there:
         raise BundleError(f"{bundle.folder}: no graphs in {wanted}: the bundle has {', '.join(there)}; export it again")
     return wanted
+
+
+def first_graph(bundle: Bundle) -> str:
+    """Return the name of the graph that every parse begins with."""
+    return ENCODE if bundle.kind == ModelKind.AR else PARSE
 
 
 def load_definition(bundle: Bundle) -> Definition:

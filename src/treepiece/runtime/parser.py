@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from time import perf_counter
 
 from treepiece.decoding.parse import Parse
-from treepiece.errors import OptionError, TextError
+from treepiece.errors import BundleError, OptionError, TextError
 from treepiece.options import fraction, one_of, whole_number
 from treepiece.runtime.confidence import confidence, leaf_confidences, shares
 from treepiece.runtime.graphs import Graphs, Precision, as_ids
 from treepiece.runtime.models import (
     RuntimeModel,
     choose_precision,
+    first_graph,
     load_definition,
     load_facts,
     load_subwords,
@@ -31,6 +32,8 @@ from treepiece.runtime.result import Candidate, Result
 from treepiece.text import Subwords
 from treepiece.trees.frame import Frame
 
+BUNDLED = Path(__file__).parents[1] / "bundled"
+"""Where the model that comes with the package is."""
 MOST_READINGS = 100
 _GROUP = {Precision.FLOAT: 32, Precision.INT8: 1}
 """How many texts share a run. In int8 each has its own: numbers are rounded on a scale that all of a run would share,
@@ -50,11 +53,16 @@ class Parser:
         self.threads = whole_number("threads", threads if threads is not None else _cores(), 1, 1024)
         self.bundle = open_bundle(folder)
         self.precision = choose_precision(self.bundle, wanted)
-        self.facts = load_facts(self.bundle)
-        self.definition = load_definition(self.bundle)
-        self.subwords = load_subwords(self.bundle, self.facts)
-        self.temperatures = load_temperatures(self.facts, self.precision)
-        self.model = self._model(self.threads)
+        graphs = Graphs(self.bundle, self.precision, threads=self.threads)
+        # Opening the first graph is half of the work, and goes on beside the rest of it.
+        with ThreadPoolExecutor(1) as beside:
+            opened = beside.submit(graphs.open, first_graph(self.bundle))
+            self.facts = load_facts(self.bundle)
+            self.definition = load_definition(self.bundle)
+            self.subwords = load_subwords(self.bundle, self.facts)
+            self.temperatures = load_temperatures(self.facts, self.precision)
+            self.model = make_model(self.definition, graphs)
+            opened.result()
 
     @classmethod
     def load(
@@ -63,13 +71,22 @@ class Parser:
         """Return a parser for a bundle that `treepiece export` wrote; by default in the fastest precision it has."""
         return cls(folder, precision=precision, threads=threads)
 
-    def _model(self, threads: int) -> RuntimeModel:
-        return make_model(self.definition, Graphs(self.bundle, self.precision, threads=threads))
+    @classmethod
+    def bundled(cls, *, threads: int | None = None) -> Parser:
+        """Return a parser for the model that comes with the package."""
+        if not BUNDLED.is_dir():
+            raise BundleError(
+                "this installation has no model inside: train one with `treepiece train`, make it ready with "
+                "`treepiece export`, and give its folder"
+            )
+        return cls(BUNDLED, threads=threads)
 
     @cached_property
     def _together(self) -> RuntimeModel:
         """The model with one thread a run, for batches: several runs at a time do more than several threads a run."""
-        return self.model if self.threads == 1 else self._model(1)
+        if self.threads == 1:
+            return self.model
+        return make_model(self.definition, Graphs(self.bundle, self.precision, threads=1))
 
     @cached_property
     def _workers(self) -> ThreadPoolExecutor:
@@ -149,9 +166,15 @@ class Parser:
             for parse, score in zip(parses, scores, strict=True)
         )
 
-    def _units(self, unit_ids: tuple[int, ...]) -> tuple[str, ...]:
+    @cached_property
+    def _units(self) -> Callable[[tuple[int, ...]], tuple[str, ...]]:
+        """Return units as text; few are used often, so what was written once is kept."""
         tokenizer = self.definition.tokenizer
-        return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids) if tokenizer else ()
+
+        def write(unit_ids: tuple[int, ...]) -> tuple[str, ...]:
+            return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids) if tokenizer else ()
+
+        return lru_cache(maxsize=1 << 14)(write)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from treepiece.errors import TreeParseError
+from treepiece.trees.brackets import format_brackets
 from treepiece.trees.frame import Frame, Leaf
 from treepiece.trees.outline import outline
 
@@ -34,14 +36,23 @@ class Candidate:
         """The slots that quote the text, with their words exactly as they were typed."""
         return self.frame.leaves
 
+    @cached_property
+    def tree(self) -> str | None:
+        """The frame as TOP text; None if that cannot hold the user's words, such as a bracket between blanks."""
+        try:
+            return self.frame.to_brackets()
+        except TreeParseError:
+            return None
+
     def to_json(self) -> dict[str, Any]:
-        """Return the reading as a value that `json.dumps` can write."""
+        """Return the reading as a value that `json.dumps` can write; skeleton and leaves say all that `tree` does."""
         leaves = [
             {"label": leaf.label, "text": leaf.text, "start": leaf.chars.start, "end": leaf.chars.end, "confidence": p}
             for leaf, p in zip(self.leaves, self.leaf_confidences, strict=True)
         ]
         return {
-            "tree": self.frame.to_brackets(),
+            "tree": self.tree,
+            "skeleton": format_brackets(self.frame.skeleton),
             "confidence": self.confidence,
             "score": self.score,
             "leaves": leaves,
@@ -76,13 +87,13 @@ class Result:
         """How probable it is that the best reading is right."""
         return self.best.confidence
 
-    @cached_property
-    def tree(self) -> str:
-        """The frame as TOP text; empty if the text was not understood."""
-        return self.best.frame.to_brackets() if self.understood else ""
+    @property
+    def tree(self) -> str | None:
+        """The frame as TOP text; None if the text was not understood, or cannot be written so."""
+        return self.best.tree if self.understood else None
 
     def __str__(self) -> str:
-        return self.tree or NOT_UNDERSTOOD
+        return self.tree or self.draw()
 
     def draw(self, *, colour: bool = False) -> str:
         """Return a drawing of the tree for a terminal."""
@@ -92,7 +103,7 @@ class Result:
         """Return the answer as a value that `json.dumps` can write."""
         best = self.best.to_json()
         if not self.understood:
-            best |= {"tree": None, "leaves": [], "units": []}
+            best |= {"tree": None, "skeleton": None, "leaves": [], "units": []}
         value = {"text": self.text, "understood": self.understood, **best, "milliseconds": dict(self.times)}
         if len(self.candidates) > 1:
             value["nbest"] = [candidate.to_json() for candidate in self.candidates]

@@ -34,7 +34,8 @@ class TreePieceRuntime:
     def __init__(self, definition: Definition, graphs: Graphs) -> None:
         self.grammar = definition.unit_grammar()
         self.graphs = graphs
-        self._first = self.grammar.allowed(self.grammar.start())[np.newaxis]
+        self.first = self.grammar.allowed(self.grammar.start())[np.newaxis]
+        """Which units a tree may begin with. Shape: (1, units)."""
         self._start = len(self.grammar.vocabulary)
         self._label_ids = self.grammar.vocabulary.label_ids
         self._closing = len(self.grammar.vocabulary.labels)
@@ -45,7 +46,7 @@ class TreePieceRuntime:
 
     def parse(self, ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
         """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
-        first = np.repeat(self._first, len(ids), axis=0)
+        first = np.repeat(self.first, len(ids), axis=0)
         states, log_p, unit, spans = self.graphs.run(PARSE, {"ids": ids, "allowed": first})
         if beam > 1:
             return [self._search(states[item], log_p[item], beam) for item in range(len(ids))]

@@ -1,0 +1,257 @@
+"""The parsers that `latency.py` times, each made to write the gold tree.
+
+How long a parser takes does not depend on what its weights are, but on how long the tree is that it writes. So decoders
+have random weights, and the search is told what to choose: all else is as in production.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from corpora import topv2_folder
+
+from treepiece import TreePieceTokenizer
+from treepiece.bundle import CONFIG, RUNTIME, SUBWORDS, TOKENIZER, write_bundle
+from treepiece.data.reader import read_rows
+from treepiece.decoding.grammar import Bools, Partial, UnitGrammar
+from treepiece.decoding.linear import LinearGrammar, LinearState
+from treepiece.decoding.parse import Parse
+from treepiece.definition import DecoderConfig, Definition, ModelKind
+from treepiece.export.exporting import model_graphs
+from treepiece.export.graphs import Graph, to_onnx
+from treepiece.export.modules import States
+from treepiece.export.quantize import quantize, to_bytes
+from treepiece.models.build import build_model
+from treepiece.models.encoder import load_encoder
+from treepiece.models.nar import NonAutoregressiveModel
+from treepiece.models.trained import TrainedModel
+from treepiece.runtime.graphs import Graphs, Precision, as_ids, graph_file
+from treepiece.runtime.models import RuntimeModel
+from treepiece.runtime.nar import NonAutoregressiveRuntime
+from treepiece.runtime.parser import Parser
+from treepiece.runtime.reading import read_texts
+from treepiece.runtime.treepiece import TreePieceRuntime
+from treepiece.text import Subwords
+from treepiece.tokenizer.storage import vocabulary_files
+from treepiece.training.examples import Example, make_examples
+from treepiece.trees.node import Node
+
+ENCODER = "encoder"
+THREADS = 2
+ARCHITECTURES = {"MiniLM": "minilm", "RoBERTa-base": "random:roberta-base"}
+
+Run = Callable[[int], object]
+"""Parses the utterance of a number."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Utterances, their frames, and both ways to write these."""
+
+    examples: Sequence[Example]
+    units: Sequence[tuple[int, ...]]
+    tokens: Sequence[tuple[int, ...]]
+
+    @property
+    def texts(self) -> list[str]:
+        """The utterances as they were typed."""
+        return [example.frame.utterance for example in self.examples]
+
+
+class Corpus:
+    """TOPv2: what models are defined by (train), and what they parse (eval)."""
+
+    def __init__(self, n_rows: int) -> None:
+        folder = topv2_folder()
+        self.skeletons = [row.skeleton for row in read_rows(folder, split="train")]
+        self.tokenizer = TreePieceTokenizer.train(self.skeletons)
+        labels = set(self.tokenizer.units.known_labels)
+        rows = [row for row in read_rows(folder, split="eval") if labels_of(row.skeleton) <= labels]
+        self.rows = rows[:: max(1, len(rows) // n_rows)][:n_rows]
+
+    def define(self, kind: ModelKind) -> Definition:
+        """Return the definition of a model for these trees."""
+        tokenizer = self.tokenizer if kind is ModelKind.TREEPIECE else None
+        trees, sizes = set(self.skeletons), DecoderConfig()
+        return Definition.of_trees(kind, trees, decoder=sizes, composed=True, tokenizer=tokenizer)
+
+
+def labels_of(skeleton: Node) -> set[str]:
+    """Return the labels of a tree."""
+    return {node.label for node in skeleton.nodes()}
+
+
+def build(corpus: Corpus, architecture: str) -> tuple[dict[ModelKind, TrainedModel], Gold]:
+    """Return the three models on one encoder, and what they shall write."""
+    models = {}
+    for kind in ModelKind:
+        torch.manual_seed(0)
+        encoder, subwords = load_encoder(ARCHITECTURES[architecture])
+        definition = corpus.define(kind)
+        models[kind] = TrainedModel(definition, build_model(definition, encoder).eval(), subwords)
+    examples, _ = make_examples(corpus.rows, models[ModelKind.AR].subwords)
+    vocabulary = models[ModelKind.AR].definition.linear_vocabulary()
+    units = [corpus.tokenizer.encode(example.frame.skeleton) for example in examples]
+    tokens = [tuple(vocabulary.write(example.frame.skeleton, example.spans)) for example in examples]
+    return models, Gold(examples, units, tokens)
+
+
+class ForcedUnits(UnitGrammar):
+    """Allows the units of one tree only."""
+
+    def __init__(self, grammar: UnitGrammar) -> None:
+        self.__dict__.update(vars(grammar))
+        self.wanted: tuple[int, ...] = ()
+
+    def allowed(self, state: Partial) -> Bools:
+        """Return that the next wanted unit is allowed."""
+        result = np.zeros(len(self.vocabulary), bool)
+        result[self.wanted[len(state.unit_ids)]] = True
+        return result
+
+
+class ForcedTokens(LinearGrammar):
+    """Allows the tokens of one frame only."""
+
+    def __init__(self, grammar: LinearGrammar) -> None:
+        self.__dict__.update(vars(grammar))
+        self.wanted: tuple[int, ...] = ()
+
+    def allowed(self, state: LinearState) -> Bools:
+        """Return that the next wanted token is allowed."""
+        result = np.zeros(self.vocabulary.first_pointer + state.n_subwords, bool)
+        result[self.wanted[len(state.tokens)]] = True
+        return result
+
+
+def torch_runs(models: dict[ModelKind, TrainedModel], gold: Gold) -> dict[str, Run]:
+    """Return how to run each parser, and the encoder alone, in eager PyTorch."""
+    runs: dict[str, Run] = {}
+    for kind, trained in models.items():
+        force = force_torch(trained, gold)
+
+        def run(item: int, trained: TrainedModel = trained, force: Callable[[int], None] = force) -> object:
+            force(item)
+            return trained.parse([gold.texts[item]])
+
+        runs[kind] = run
+    trained = models[ModelKind.TREEPIECE]
+
+    @torch.no_grad()
+    def encode(item: int) -> object:
+        (read,) = trained.subwords.encode_batch([gold.texts[item]])
+        ids = torch.tensor([read.ids])
+        return trained.model.encoder(ids, torch.ones_like(ids, dtype=torch.bool))
+
+    return {ENCODER: encode, **runs}
+
+
+def force_torch(trained: TrainedModel, gold: Gold) -> Callable[[int], None]:
+    """Return a function that makes a model write the gold tree of an utterance."""
+    model = trained.model
+    if isinstance(model, NonAutoregressiveModel):
+        return _force_length(model, gold)
+    return _force_grammar(model, gold)
+
+
+def _force_grammar(model: Any, gold: Gold) -> Callable[[int], None]:  # noqa: ANN401  # of torch or of the runtime
+    forced = ForcedUnits(model.grammar) if isinstance(model.grammar, UnitGrammar) else ForcedTokens(model.grammar)
+    wanted = gold.units if isinstance(forced, ForcedUnits) else gold.tokens
+    model.grammar = forced
+
+    def force(item: int) -> None:
+        forced.wanted = wanted[item]
+
+    return force
+
+
+def _force_length(model: NonAutoregressiveModel, gold: Gold) -> Callable[[int], None]:
+    real = model.predict_length
+
+    def force(item: int) -> None:
+        place = len(gold.tokens[item]) // 2 - 1
+
+        def predict(memory: Any) -> torch.Tensor:  # noqa: ANN401
+            logits = real(memory)  # computed as ever, and then overruled
+            logits[:, place] += 1e6
+            return logits
+
+        model.predict_length = predict  # type: ignore[method-assign]
+
+    return force
+
+
+def runtime_runs(gold: Gold, precision: Precision, folder: Path) -> dict[str, Run]:
+    """Return how to run each parser, and the encoder alone, on ONNX Runtime, with bundles in a folder."""
+    runs: dict[str, Run] = {}
+    for kind in ModelKind:
+        parser = Parser.load(folder / kind, precision=precision, threads=THREADS)
+        force = force_runtime(parser.model, gold)
+
+        def run(item: int, parser: Parser = parser, force: Callable[[int], None] = force) -> object:
+            force(item)
+            return parser(gold.texts[item])
+
+        runs[kind] = run
+    encoder = Parser.load(folder / ModelKind.TREEPIECE, precision=precision, threads=THREADS)
+    graphs = Graphs(encoder.bundle, precision, threads=THREADS)
+
+    def encode(item: int) -> object:
+        (read,) = read_texts(encoder.subwords, [gold.texts[item]])
+        return graphs.run(ENCODER, {"ids": as_ids([cast(Subwords, read).ids])})
+
+    return {ENCODER: encode, **runs}
+
+
+def force_runtime(model: RuntimeModel, gold: Gold) -> Callable[[int], None]:
+    """Return a function that makes a parser write the gold tree of an utterance."""
+    if isinstance(model, NonAutoregressiveRuntime):
+        real = model.parse
+        lengths = np.zeros(DecoderConfig().longest // 2, bool)
+
+        def parse(ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
+            return real(ids, beam=beam, allowed_lengths=lengths)
+
+        def force_length(item: int) -> None:
+            lengths[:] = False
+            lengths[len(gold.tokens[item]) // 2 - 1] = True
+
+        model.parse = parse  # type: ignore[method-assign,assignment]
+        return force_length
+    force = _force_grammar(model, gold)
+
+    def force_all(item: int) -> None:
+        force(item)
+        if isinstance(model, TreePieceRuntime):
+            model.first = model.grammar.allowed(model.grammar.start())[np.newaxis]
+
+    return force_all
+
+
+def write_bundles(models: dict[ModelKind, TrainedModel], folder: Path) -> None:
+    """Export models without the checks of `treepiece export`, which are about answers; TreePiece's has the encoder."""
+    for kind, trained in models.items():
+        graphs = model_graphs(trained)
+        if kind is ModelKind.TREEPIECE:
+            ids = torch.full((2, 7), trained.model.encoder.pad_id + 1), {0: "batch", 1: "n"}
+            graphs[ENCODER] = Graph(States(trained.model.encoder), {"ids": ids}, ("states",))
+        files = {
+            CONFIG: json.dumps({"model": trained.definition.to_json()}).encode(),
+            SUBWORDS: trained.subwords.text.encode(),
+            RUNTIME: json.dumps({"longest": trained.subwords.longest}).encode(),
+        }
+        if trained.definition.tokenizer:
+            units = vocabulary_files(trained.definition.tokenizer.units, None)
+            files |= {f"{TOKENIZER}/{name}": data for name, data in units.items()}
+        for name, graph in graphs.items():
+            model = to_onnx(graph)
+            files[graph_file(Precision.FLOAT, name)] = to_bytes(model)
+            files[graph_file(Precision.INT8, name)] = to_bytes(quantize(model))
+        write_bundle(folder / kind, kind, files)

@@ -1,0 +1,58 @@
+"""`treepiece export`, and `evaluate` on what it writes."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+from treepiece.cli.main import app
+from treepiece.data.toy import toy_rows
+from treepiece.errors import BundleError, OptionError
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    file = tmp_path_factory.mktemp("data") / "rows.tsv"
+    file.write_text("".join(f"{utterance}\t{parse}\n" for _, utterance, parse in toy_rows(30, seed=3)))
+    return file
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_export_then_evaluate(tiny_bundle, data, tmp_path):
+    model, output = tiny_bundle.parent / "model", tmp_path / "bundle"
+    result = run("export", model, "--output", output, "--data", data, "--no-int8", "--licence", "made up", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["parity"]["float"]["agreement"] == 1.0
+    assert found["quality"]["float"]["rows"] == 30
+    assert "made up" in (output / "README.md").read_text()
+    scores = []
+    for extra in (("--model", output), ("--model", output, "--precision", "float"), ("--model", model)):
+        evaluated = run("evaluate", data, *extra, "--json")
+        assert evaluated.exit_code == 0, evaluated.output
+        scores.append(json.loads(evaluated.stdout))
+    assert scores[0] == scores[1] == scores[2], "graphs and PyTorch score the same"
+    again = run("export", model, "--output", output, "--data", data, "--no-int8")
+    assert isinstance(again.exception, OptionError)
+    assert "there is a bundle already" in str(again.exception)
+    missing = run("evaluate", data, "--model", output, "--precision", "int8")
+    assert isinstance(missing.exception, BundleError)
+    assert "no graphs in int8" in str(missing.exception)
+
+
+def test_export_without_data_says_what_is_missing(tiny_bundle, tmp_path):
+    result = run("export", tiny_bundle.parent / "model", "--output", tmp_path / "bundle", "--no-int8")
+    assert result.exit_code == 0, result.output
+    assert "no --data" in result.stderr
+    assert "200 of 200" in result.stdout
+    assert "not calibrated" in (tmp_path / "bundle" / "README.md").read_text()
+
+
+def test_nothing_to_export(tiny_bundle, tmp_path):
+    result = run("export", tiny_bundle.parent / "model", "--output", tmp_path, "--no-int8", "--no-float")
+    assert isinstance(result.exception, OptionError)

@@ -1,0 +1,224 @@
+"""`Parser`: what it answers, and what it does not put up with."""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tiny import rows_of
+
+from treepiece import Parser
+from treepiece.bundle import read_bundle
+from treepiece.errors import BundleError, OptionError, TextError
+from treepiece.evaluation.outcomes import is_valid_frame
+
+TEXTS = [row.frame.utterance for row in rows_of(80, seed=5)]
+STRANGE = [
+    "remind me [IN:X ] to ] call [ mom",
+    "\u0000\u0007call\u001b[31m mom\u0000",
+    "🎉🎉 party 👩‍👩‍👧 tonight",
+    "ذكرني أن call אמא מחר",
+    "call \ud800 mom \udfff",
+    "ｃａｌｌ ｍｏｍ",
+    "e\u0301te\u0301 \u200b\u200d call",
+    "call\u2028mom\u2029now\x85then",
+    "a" * 200,
+    "İ İİ ß ﬀ",
+]
+
+
+@pytest.fixture(scope="module", params=["float", "int8"])
+def parser(request, tiny_bundle):
+    return Parser.load(tiny_bundle, precision=request.param, threads=2)
+
+
+@pytest.fixture
+def copy(tiny_bundle, tmp_path):
+    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+
+def test_a_result_says_everything(parser):
+    text = TEXTS[0]
+    result = parser(text)
+    assert result.frame is not None
+    assert result.frame.utterance == text
+    assert is_valid_frame(result.frame)
+    assert str(result) == result.tree == result.frame.to_brackets()
+    assert 0 < result.confidence <= 1
+    assert len(result.best.leaf_confidences) == len(result.best.leaves)
+    assert set(result.times) == {"subwords", "model", "frame"}
+    assert all(milliseconds >= 0 for milliseconds in result.times.values())
+    value = json.loads(json.dumps(result.to_json()))
+    assert value["text"] == text
+    assert value["tree"] == result.tree
+    for leaf in value["leaves"]:
+        assert leaf["text"] == text[leaf["start"] : leaf["end"]]
+    assert result.draw().splitlines()[0] == result.frame.skeleton.label
+    assert result._repr_svg_().startswith("<svg")
+    assert len(result.best.units) >= 1
+    assert all(unit.startswith("[") for unit in result.best.units)
+
+
+def test_the_same_answer_alone_in_any_batch_and_from_any_thread(parser):
+    alone = [parser(text) for text in TEXTS]
+    assert parser.batch(TEXTS) == alone
+    assert parser.batch(TEXTS[::-1]) == alone[::-1]
+    assert parser.batch(TEXTS[:3] * 20) == alone[:3] * 20
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(parser, TEXTS)) == alone
+        assert list(pool.map(lambda start: parser.batch(TEXTS[start::8]), range(8))) == [
+            alone[start::8] for start in range(8)
+        ]
+
+
+def test_the_number_of_threads_changes_nothing(parser, tiny_bundle):
+    one = Parser.load(tiny_bundle, precision=parser.precision, threads=1)
+    assert one.batch(TEXTS) == parser.batch(TEXTS)
+
+
+@pytest.mark.parametrize("nbest", [2, 5])
+def test_nbest_gives_different_frames_with_scores_that_add_up(parser, nbest):
+    for text in TEXTS[:10]:
+        result = parser(text, nbest=nbest)
+        frames = [candidate.frame for candidate in result.candidates]
+        assert len(frames) == len({frame.to_brackets() for frame in frames}) == nbest
+        scores = [candidate.score for candidate in result.candidates]
+        assert math.isclose(sum(scores), 1)
+        assert scores == sorted(scores, reverse=True)
+        assert len(result.to_json()["nbest"]) == nbest
+
+
+def test_what_is_too_doubtful_is_not_understood(parser):
+    result = parser(TEXTS[0], min_confidence=1.0)
+    assert not result.understood
+    assert result.frame is None
+    assert str(result) == result.draw() == "not understood"
+    assert result.to_json()["tree"] is None
+    assert parser(TEXTS[0], min_confidence=result.confidence).understood
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_strange_texts_give_valid_frames_that_quote_them(parser, text):
+    result = parser.try_batch([text])[0]
+    if isinstance(result, TextError):
+        assert "too long" in str(result) or "nothing in it" in str(result)
+        return
+    assert is_valid_frame(result.best.frame)
+    for leaf in result.best.leaves:
+        assert text[leaf.chars.start : leaf.chars.end] == leaf.text
+    json.dumps(result.to_json()).encode()
+    assert str(result)
+
+
+@given(text=st.text(max_size=60))
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_gives_a_valid_frame_or_says_why_not(parser, text):
+    result = parser.try_batch([text])[0]
+    if isinstance(result, TextError):
+        assert "\n" not in str(result)
+    else:
+        assert is_valid_frame(result.best.frame)
+        assert parser(text) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the text is empty"),
+        (" \t\n ", "nothing in it that can be read"),
+        ("\u200b", "nothing in it that can be read"),
+        ("word " * 10_000, "too long: the encoder takes 40"),
+        ("x" * 200_000, "200,000 characters is too long"),
+    ],
+)
+def test_texts_that_cannot_be_read(parser, text, reason):
+    with pytest.raises(TextError, match=reason):
+        parser(text)
+    with pytest.raises(TextError, match=f"text 1: .*{reason}"):
+        parser.batch([TEXTS[0], text])
+    good, bad = parser.try_batch([TEXTS[0], text])
+    assert good == parser(TEXTS[0])
+    assert isinstance(bad, TextError)
+
+
+def test_wrong_options(parser, tiny_bundle):
+    for options in ({"nbest": 0}, {"nbest": 10_000}, {"min_confidence": 1.5}, {"min_confidence": float("nan")}):
+        with pytest.raises(OptionError):
+            parser("call mom", **options)
+    with pytest.raises(OptionError, match="a list of texts, got one text"):
+        parser.batch("call mom")
+    with pytest.raises(OptionError, match="text 0 must be a str, got bytes"):
+        parser(b"call mom")
+    with pytest.raises(OptionError, match="threads must be"):
+        Parser.load(tiny_bundle, threads=0)
+    with pytest.raises(OptionError, match="precision must be one of float, int8"):
+        Parser.load(tiny_bundle, precision="int4")
+    assert parser.batch([]) == []
+
+
+@pytest.mark.parametrize("name", ["onnx/int8/parse.onnx", "subwords.json", "config.json", "tokenizer/tokenizer.json"])
+def test_a_flipped_byte_is_found(copy, name):
+    data = bytearray((copy / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (copy / name).write_bytes(data)
+    with pytest.raises(BundleError, match="damaged: its checksum does not match"):
+        Parser.load(copy, precision="int8")("call mom")
+
+
+@pytest.mark.parametrize("name", ["onnx/int8/parse.onnx", "runtime.json", "tokenizer/tokenizer.json"])
+def test_a_missing_file_is_named(copy, name):
+    (copy / name).unlink()
+    with pytest.raises(BundleError, match=f"{name}: missing"):
+        Parser.load(copy)("call mom")
+
+
+def change_manifest(folder, **changes):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+
+
+def test_a_newer_format_is_refused(copy):
+    change_manifest(copy, version=99)
+    with pytest.raises(BundleError, match="format version 99 is newer .* upgrade treepiece"):
+        Parser.load(copy)
+
+
+def test_a_trained_model_without_graphs_says_what_to_do(tiny_bundle):
+    with pytest.raises(BundleError, match="without graphs: make it ready with `treepiece export"):
+        Parser.load(tiny_bundle.parent / "model")
+
+
+def test_a_precision_that_is_not_there(copy):
+    files = {name: digest for name, digest in read_bundle(copy).files.items() if "float/" not in name}
+    change_manifest(copy, files=files)
+    with pytest.raises(BundleError, match="no graphs in float: the bundle has int8"):
+        Parser.load(copy, precision="float")
+    assert Parser.load(copy).precision == "int8"
+
+
+def test_a_read_only_bundle_is_enough(copy):
+    for folder, _, files in os.walk(copy):
+        for name in files:
+            os.chmod(os.path.join(folder, name), 0o444)
+        os.chmod(folder, 0o555)
+    try:
+        assert Parser.load(copy)(TEXTS[0]).frame is not None
+    finally:
+        for folder, _, _ in os.walk(copy):
+            os.chmod(folder, 0o755)
+
+
+def test_parsing_loads_no_pytorch(tiny_bundle):
+    code = (
+        "import sys; from treepiece import Parser; print(Parser.load(sys.argv[1])('call mom'));"
+        "assert not {'torch', 'transformers', 'onnx', 'lightning', 'typer', 'rich'} & set(sys.modules), sys.modules"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(tiny_bundle)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("[IN:")
