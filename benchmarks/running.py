@@ -1,7 +1,14 @@
-"""How a trained bundle behaves as a process: start, memory, parses a second."""
+"""Measures how a trained bundle behaves as a process: start, memory, parses a second.
+
+    python benchmarks/running.py --model BUNDLE [--json]
+
+`latency.py --model` runs this too.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
 import subprocess
 import sys
@@ -77,3 +84,21 @@ def _rate(parser: Parser, texts: Sequence[str], size: int) -> float:
                 parser.batch(texts[start : start + size])
         rates.append(len(texts) / (time.perf_counter() - begin))
     return statistics.median(rates[1:])  # the first opens what is not open yet
+
+
+def main() -> None:
+    """Measure start and memory, which is best done where nothing but the runtime is installed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="a bundle with a trained model")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    args = parser.parse_args()
+    result = {**cold_start(args.model), **resident_megabytes(args.model)}
+    if args.json:
+        print(json.dumps(result))
+        return
+    for name, value in result.items():
+        print(f"{name:40}{value:10.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -136,6 +136,7 @@ def test_errors_stand_in_their_place(run):
 
 
 def test_one_bad_text_is_one_line(run):
+    assert run("-", stdin="\n", code=1)[1].startswith("error: line 1: the text is empty")
     assert run("", code=1) == ("", "error: the text is empty, got '': give an utterance of one word or more\n")
 
 
@@ -175,6 +176,7 @@ def test_a_job(run, parser, tmp_path):
         (["--json", "--top", "x"], "--json and --top exclude each other"),
         (["x", "--input", "a.txt"], "texts and --input exclude each other"),
         (["x", "--output", "a.tsv"], "name the file to read with --input"),
+        (["--input", "-", "--output", "a.tsv"], "name the file to read with --input"),
         (["x", "--column", "a"], "name the file to read with --input"),
         (["--input", "a.txt", "--output", "b.tsv", "--json"], "--json and --top are for standard output"),
         (["x", "--resume"], "name the file to write with --output"),
@@ -213,19 +215,22 @@ def test_the_model_of_the_package(monkeypatch, tiny_bundle, parser):
     assert result.stdout == f"{parser(TEXTS[0]).tree}\n"
 
 
-def test_lines_are_answered_as_they_come(tiny_bundle, parser):
+def test_lines_are_answered_as_they_come(tiny_bundle):
     """Whoever writes a line and reads the answer before the next is not kept waiting."""
-    process = subprocess.Popen(command(tiny_bundle, "--json"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    for text in (*TEXTS[:3], ""):
-        process.stdin.write(f"{text}\n".encode())
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["text"] == text
-    process.stdin.write(b"half a line ")
-    process.stdin.flush()
-    process.stdin.write(b"and the rest\nwithout an end")
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["text"] == "half a line and the rest"
-    rest, _ = process.communicate(timeout=60)
+    program = command(tiny_bundle, "--json")
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+
+        def write(data):
+            process.stdin.write(data)
+            process.stdin.flush()
+
+        for text in (*TEXTS[:3], ""):
+            write(f"{text}\n".encode())
+            assert json.loads(process.stdout.readline())["text"] == text
+        write(b"half a line ")
+        write(b"and the rest\nwithout an end")
+        assert json.loads(process.stdout.readline())["text"] == "half a line and the rest"
+        rest, _ = process.communicate(timeout=60)
     assert json.loads(rest)["text"] == "without an end"
     assert process.returncode == 1
 

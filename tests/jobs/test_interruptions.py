@@ -236,6 +236,13 @@ def command(bundle, *arguments):
     return [sys.executable, "-m", "treepiece", "parse", "--model", str(bundle), "--threads", "1", *map(str, arguments)]
 
 
+def signal_after(process, folder, n_parts, number):
+    """Send a signal to a process that has made so many parts."""
+    while process.poll() is None and len(list(folder.glob("out.jsonl.parts/0*.json"))) < n_parts:
+        time.sleep(0.002)
+    process.send_signal(number)
+
+
 def test_kill_9(tiny_bundle, tmp_path):
     rows = tmp_path / "rows.jsonl"
     texts = [utterance for _, utterance, _ in toy_rows(3000)]
@@ -244,12 +251,9 @@ def test_kill_9(tiny_bundle, tmp_path):
     subprocess.run(command(tiny_bundle, "--input", rows, "--output", whole), check=True, timeout=300)
     arguments = command(tiny_bundle, "--input", rows, "--output", output)
     for n_parts in (1, 3):
-        process = subprocess.Popen([*arguments, "--resume"], stderr=subprocess.DEVNULL)
-        while len(list(tmp_path.glob("out.jsonl.parts/0*.json"))) < n_parts:
-            assert process.poll() is None, "it was done before it could be killed"
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with subprocess.Popen([*arguments, "--resume"], stderr=subprocess.DEVNULL) as process:
+            signal_after(process, tmp_path, n_parts, signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
         assert not output.exists()
     refused = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2
@@ -284,12 +288,9 @@ def test_a_limit_on_files_is_one_line(tiny_bundle, tmp_path):
 def test_ctrl_c(tiny_bundle, tmp_path):
     (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)))
     arguments = command(tiny_bundle, "--input", tmp_path / "rows.txt", "--output", tmp_path / "out.jsonl")
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    while not list(tmp_path.glob("out.jsonl.parts/0*.json")):
-        assert process.poll() is None
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    _, remarks = process.communicate(timeout=60)
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        signal_after(process, tmp_path, 1, signal.SIGINT)
+        _, remarks = process.communicate(timeout=60)
     assert process.returncode == 130
     assert remarks.startswith("stopped; the rows that are done are kept. Go on with the same command and --resume")
     assert "Traceback" not in remarks

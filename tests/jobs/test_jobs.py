@@ -65,7 +65,9 @@ def test_rows_keep_order_and_columns(parser, rows, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "rows.jsonl"]
 
 
-def test_answers_do_not_depend_on_the_neighbours(parser, tmp_path):
+@pytest.mark.parametrize("precision", ["int8", "float"])
+def test_answers_do_not_depend_on_the_neighbours(tiny_bundle, tmp_path, precision):
+    parser = Parser.load(tiny_bundle, precision=precision, threads=2)
     (tmp_path / "rows.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     (tmp_path / "back.txt").write_text("".join(f"{text}\n" for text in reversed(TEXTS)))
     for name, part_rows in (("rows", 1), ("rows", 100), ("back", 7)):
@@ -76,9 +78,10 @@ def test_answers_do_not_depend_on_the_neighbours(parser, tmp_path):
     assert one == [parser(text).tree for text in TEXTS]
 
 
-def test_the_same_job_gives_the_same_bytes(parser, tiny_bundle, rows, tmp_path):
-    run(parser, rows, tmp_path / "a.jsonl", nbest=3)
-    run(Parser.load(tiny_bundle, threads=1), rows, tmp_path / "b.jsonl", nbest=3)
+@pytest.mark.parametrize("precision", ["int8", "float"])
+def test_the_same_job_gives_the_same_bytes(tiny_bundle, rows, tmp_path, precision):
+    for name, threads in (("a", 2), ("b", 1)):
+        run(Parser.load(tiny_bundle, precision=precision, threads=threads), rows, tmp_path / f"{name}.jsonl", nbest=3)
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 

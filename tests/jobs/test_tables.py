@@ -89,7 +89,7 @@ def test_from_json(parser, tmp_path):
     lines = [
         {"utterance": "a b", "whole": 1, "real": 1, "truth": True, "mixed": 1, "list": [1]},
         {"utterance": "a b", "whole": None, "real": 2.5, "truth": None, "mixed": "x", "late": "\ud800"},
-        {"utterance": 3, "big": 1 << 70},
+        {"utterance": 3, "big": 1 << 70, "\udc00": 1},
     ]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + "bad\n")
     run(parser, tmp_path / "rows.jsonl", tmp_path / "out.parquet", part_rows=1)
@@ -104,6 +104,7 @@ def test_from_json(parser, tmp_path):
         "list": "string",
         "late": "string",
         "big": "string",
+        "?": "int64",
         "tree": "string",
         "confidence": "double",
         "understood": "bool",
@@ -118,6 +119,14 @@ def test_from_json(parser, tmp_path):
 
 class Killed(BaseException):
     pass
+
+
+def test_columns_of_the_answer_are_replaced(parser, tmp_path):
+    pq.write_table(pa.table({"tree": [1, 2], "text": TEXTS[:2], "more": [3, 4]}), tmp_path / "rows.parquet")
+    run(parser, tmp_path / "rows.parquet", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.schema.names == ["text", "more", "tree", "confidence", "understood", "error"]
+    assert found["tree"].to_pylist() == [parser(text).tree for text in TEXTS[:2]]
 
 
 def test_resume(parser, rows, tmp_path):

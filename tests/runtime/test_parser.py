@@ -63,6 +63,9 @@ def test_a_result_says_everything(parser):
     assert result._repr_svg_().startswith("<svg")
     assert len(result.best.units) >= 1
     assert all(unit.startswith("[") for unit in result.best.units)
+    assert len(result.best.unit_places) == result.frame.skeleton.n_nodes
+    assert set(result.best.unit_places) == set(range(len(result.best.units)))
+    assert result.draw(units=True).splitlines()[0].split() == [result.frame.skeleton.label, "1"]
 
 
 def test_the_same_answer_alone_in_any_batch_and_from_any_thread(parser):

@@ -65,5 +65,7 @@ def progress() -> Iterator[Progress]:
         TextColumn("{task.fields[unit]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
+    # Rich would take standard output over while a bar is up, and answers would go to the terminal, not to a file.
+    is_shown = stderr.is_terminal
+    with Progress(*columns, console=stderr, transient=True, disable=not is_shown, redirect_stdout=False) as bars:
         yield bars

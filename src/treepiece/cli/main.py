@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from treepiece.cli import data, tokenizer
 from treepiece.cli.console import note
-from treepiece.cli.evaluation import evaluate
-from treepiece.cli.exporting import export
-from treepiece.cli.parsing import parse
-from treepiece.cli.training import train
 from treepiece.errors import TreepieceError
 
-app = typer.Typer(
-    help="Semantic parsing with tree tokenization.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-)
-app.add_typer(tokenizer.app, name="tokenizer")
-app.add_typer(data.app, name="data")
-app.command()(train)
-app.command()(evaluate)
-app.command()(export)
-app.command()(parse)
+_COMMANDS = {
+    "parse": "treepiece.cli.parsing",
+    "train": "treepiece.cli.training",
+    "evaluate": "treepiece.cli.evaluation",
+    "export": "treepiece.cli.exporting",
+}
+"""Where the function of each command is, which has its name."""
+_GROUPS = {"tokenizer": "treepiece.cli.tokenizer", "data": "treepiece.cli.data"}
+"""Where the `app` of each group of commands is."""
+
+
+def make_app(wanted: str | None = None) -> typer.Typer:
+    """Return the command line; with the name of a command, that one alone, so that no other has to be loaded."""
+    app = typer.Typer(
+        help="Semantic parsing with tree tokenization.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    app.callback()(main)
+    is_known = wanted in _COMMANDS or wanted in _GROUPS
+    for name, module in _GROUPS.items():
+        if not is_known or name == wanted:
+            app.add_typer(import_module(module).app, name=name)
+    for name, module in _COMMANDS.items():
+        if not is_known or name == wanted:
+            app.command()(getattr(import_module(module), name))
+    return app
+
+
+def __getattr__(name: str) -> object:
+    """Return `app`, the whole command line, which loads all commands and is made when it is asked for."""
+    if name == "app":
+        return make_app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _print_version(wanted: bool) -> None:
@@ -38,7 +57,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
@@ -53,7 +71,7 @@ def run() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by the caller's shell: there is nobody to answer
     try:
         try:
-            app()
+            make_app(sys.argv[1] if len(sys.argv) > 1 else None)()
         finally:
             sys.stdout.flush()  # here, where a full disk or a reader that has gone can still be told
     except TreepieceError as error:

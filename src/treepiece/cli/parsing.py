@@ -72,9 +72,9 @@ def parse(
     - `treepiece parse --model bundle --input rows.jsonl --output parsed.parquet`
     """
     _check_options(texts, source, output, column, as_json=as_json, top=top)
-    _check_extras(source, output, engine)
     if output is None and (resume or overwrite or engine != Engine.LOCAL):
         raise OptionError("--resume, --overwrite and --engine are for jobs: name the file to write with --output")
+    _check_extras(source, output, engine)
     if output is not None:
         assert source is not None  # or _check_options had raised
         job = Job(source, output, column, nbest, min_confidence)
@@ -82,7 +82,7 @@ def parse(
         return
     how = _How("json" if as_json else "top" if top else "drawing", nbest, min_confidence)
     batches = _batches(texts, source, column)
-    _print_all(_load(model, int8, threads), batches, how, is_short=texts is not None)
+    _print_all(_load(model, int8, threads), batches, how, is_short=bool(texts) and texts != ["-"])
 
 
 def _check_options(
@@ -92,7 +92,7 @@ def _check_options(
         raise OptionError("--json and --top exclude each other: give one")
     if texts and source is not None:
         raise OptionError("texts and --input exclude each other: give one")
-    if source is None and (column is not None or output is not None):
+    if (source is None or str(source) == "-") and (column is not None or output is not None):
         raise OptionError("--column and --output are for files: name the file to read with --input")
     if output is not None and (as_json or top):
         raise OptionError("--json and --top are for standard output: the format of --output is told from its name")

@@ -52,22 +52,26 @@ class Fused(nn.Module):
     def forward(self, ids: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return states, log-probabilities of the first unit, the best unit, and log-probabilities of its spans.
 
-        Shape: ids (batch, n), allowed (batch, units); results (batch, n, width), (batch, units), (batch, 1) and
-        (batch, 2 * leaves, n - 2), for each leaf the start and the end. There are as many leaves as the utterance with
-        most of them has, and one at least.
+        Shape: ids (batch, n), allowed (batch, units); results (batch, n, width), (batch, units), (batch,) and (batch, 2
+        * leaves, n - 2), for each leaf the start and the end. There are as many leaves as the utterance with most of
+        them has, and one at least.
         """
         states = self.states(ids)
         unit_keys, unit_values, keys, values = self.project(states).chunk(4, dim=2)
         x, query = self.first.expand(ids.shape[0], -1, -1).chunk(2, dim=2)
         logits = self.classify(self.units(x, query, unit_keys, unit_values)).squeeze(1)
         log_p = torch.where(allowed, logits, _NEVER).log_softmax(1)
-        unit = log_p.argmax(1, keepdim=True)
-        rows = self.first_leaf[unit] + torch.arange(self._most_leaves(unit))
-        x, query = self.leaves[rows].chunk(2, dim=2)
+        unit = log_p.argmax(1)
+        # Rows of tables are taken so, and not with [], because that becomes one operation where the other is three.
+        places = torch.arange(self._most_leaves(unit))
+        rows = self.first_leaf.index_select(0, unit).unsqueeze(1) + places
+        x, query = nn.functional.embedding(rows, self.leaves).chunk(2, dim=2)
         return states, log_p, unit, self.spans(x, query, keys, values, states)
 
     def _most_leaves(self, unit: Tensor) -> int:
-        n = cast(int, self.n_leaves[unit].max().item())  # no int(): it would fix the number while tracing
+        n = cast(
+            int, self.n_leaves.index_select(0, unit).max().item()
+        )  # no int(): it would fix the number while tracing
         torch._check(n >= 1)  # type: ignore[no-untyped-call]
         return n
 

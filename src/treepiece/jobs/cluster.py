@@ -79,23 +79,22 @@ def _connected() -> Iterator[ModuleType]:
     """Give Ray with a cluster: that which this process has, or that RAY_ADDRESS names, or a new one on this machine."""
     ray = import_ray()
     is_ours = not ray.is_initialized()
-    try:
-        if is_ours:
-            ray.init(log_to_driver=False, logging_level=logging.ERROR)
-        context = ray.data.DataContext.get_current()
-        shown, context.enable_progress_bars = context.enable_progress_bars, False  # the job has a bar of its own
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
+    if is_ours:
         try:
-            yield ray
-        finally:
-            context.enable_progress_bars = shown
+            ray.init(log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise DataError(f"no Ray cluster can be reached or started: {_reason(error)}: check RAY_ADDRESS") from None
+    context = ray.data.DataContext.get_current()
+    shown, context.enable_progress_bars = context.enable_progress_bars, False  # a job has a bar of its own
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    try:
+        yield ray
     except ray.exceptions.RayError as error:
         raise DataError(
             f"the Ray job failed: {_reason(error)}; the rows that are done are kept: go on with --resume"
         ) from None
-    except ConnectionError as error:
-        raise DataError(f"no Ray cluster can be reached: {error}: check RAY_ADDRESS") from None
     finally:
+        context.enable_progress_bars = shown
         if is_ours:
             ray.shutdown()
 

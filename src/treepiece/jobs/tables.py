@@ -16,7 +16,17 @@ import pyarrow.parquet as pq
 
 from treepiece.errors import DataError, OptionError
 from treepiece.jobs.answers import Answer
-from treepiece.jobs.columns import ANSWER, Kind, as_kind, check_column, check_names, choose_column, finite, with_answer
+from treepiece.jobs.columns import (
+    ANSWER,
+    Kind,
+    as_kind,
+    check_column,
+    check_names,
+    choose_column,
+    finite,
+    with_answer,
+    writable,
+)
 from treepiece.jobs.job import cannot
 from treepiece.jobs.sources import Piece, Records, Source
 
@@ -171,7 +181,7 @@ def _plain(value: object) -> object:
 def output_schema(source: Source, columns: Mapping[str, Kind]) -> pa.Schema:
     """Return the columns of the output: those of a Parquet input keep their types."""
     if not isinstance(source, ParquetSource):
-        return pa.schema([(name, _TYPES[kind]) for name, kind in with_answer(columns).items()])
+        return pa.schema([(writable(name), _TYPES[kind]) for name, kind in with_answer(columns).items()])
     kept = [field for field in source.schema if field.name not in ANSWER]
     added = [pa.field(name, _TYPES[kind]) for name, kind in ANSWER.items()]
     return pa.schema([*kept, *added], source.schema.metadata)
@@ -186,17 +196,20 @@ class ParquetSink:
 
     def encode(self, records: Records, answers: Sequence[Answer]) -> bytes:
         """Return rows and their answers as a part."""
-        arrays = [self._array(field, records, answers) for field in self.schema]
+        fields = zip(self.columns.items(), self.schema.types, strict=True)
+        arrays = [self._array(name, kind, type_, records, answers) for (name, kind), type_ in fields]
         data = io.BytesIO()
         with pa.ipc.new_stream(data, self.schema) as stream:
             stream.write_table(pa.Table.from_arrays(arrays, schema=self.schema))
         return data.getvalue()
 
-    def _array(self, field: pa.Field, records: Records, answers: Sequence[Answer]) -> pa.Array | pa.ChunkedArray:
-        if isinstance(records, TableRecords) and field.name not in ANSWER:
-            return records.table[field.name]
-        rows = answers if field.name in ANSWER else records.rows
-        return pa.array([as_kind(row.get(field.name), self.columns[field.name]) for row in rows], field.type)
+    def _array(
+        self, name: str, kind: Kind, type_: pa.DataType, records: Records, answers: Sequence[Answer]
+    ) -> pa.Array | pa.ChunkedArray:
+        if isinstance(records, TableRecords) and name not in ANSWER:
+            return records.table[name]
+        rows = answers if name in ANSWER else records.rows
+        return pa.array([as_kind(row.get(name), kind) for row in rows], type_)
 
     def join(self, parts: Iterable[Path], file: BinaryIO) -> None:
         """Write the parts to one file."""

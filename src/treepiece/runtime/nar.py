@@ -48,6 +48,8 @@ class NonAutoregressiveRuntime:
         if len(tokens) < len(log_p):  # an empty slot has no pointers: what was left out has no probability either
             return Parse(skeleton, tuple(spans), -np.inf, passes=1, leaf_log_p=(-np.inf,) * len(spans))
         chosen = log_p[range(len(tokens)), tokens].astype(np.float64)
-        of_pointers = chosen[np.array(tokens) >= self.vocabulary.first_pointer]
-        leaf_log_p = tuple((of_pointers[0::2] + of_pointers[1::2]).tolist())
+        pointers = chosen[np.array(tokens) >= self.vocabulary.first_pointer]
+        pairs = iter((pointers[0::2] + pointers[1::2]).tolist())
+        # An empty slot that fits the length has no pointers: there is nothing of its own to be sure or unsure of.
+        leaf_log_p = tuple(next(pairs) if span.start < span.end else 0.0 for span in spans)
         return Parse(skeleton, tuple(spans), length_log_p + float(chosen.sum()), passes=1, leaf_log_p=leaf_log_p)

@@ -72,14 +72,14 @@ class Parser:
         return cls(folder, precision=precision, threads=threads)
 
     @classmethod
-    def bundled(cls, *, threads: int | None = None) -> Parser:
+    def bundled(cls, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
         """Return a parser for the model that comes with the package."""
         if not BUNDLED.is_dir():
             raise BundleError(
                 "this installation has no model inside: train one with `treepiece train`, make it ready with "
                 "`treepiece export`, and give its folder"
             )
-        return cls(BUNDLED, threads=threads)
+        return cls(BUNDLED, precision=precision, threads=threads)
 
     @cached_property
     def _together(self) -> RuntimeModel:
@@ -160,19 +160,21 @@ class Parser:
                 confidence(parse.log_p, self.temperatures.parse),
                 leaf_confidences(parse, self.temperatures.leaf),
                 score,
-                self._units(parse.unit_ids),
+                *self._units(parse.unit_ids),
                 parse.passes,
             )
             for parse, score in zip(parses, scores, strict=True)
         )
 
     @cached_property
-    def _units(self) -> Callable[[tuple[int, ...]], tuple[str, ...]]:
-        """Return units as text; few are used often, so what was written once is kept."""
+    def _units(self) -> Callable[[tuple[int, ...]], tuple[tuple[str, ...], tuple[int, ...]]]:
+        """Return units as text, and the unit of each node; few are used often, so what was found once is kept."""
         tokenizer = self.definition.tokenizer
 
-        def write(unit_ids: tuple[int, ...]) -> tuple[str, ...]:
-            return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids) if tokenizer else ()
+        def write(unit_ids: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+            if tokenizer is None:
+                return (), ()
+            return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids), tuple(tokenizer.places(unit_ids))
 
         return lru_cache(maxsize=1 << 14)(write)
 

@@ -11,6 +11,7 @@ from treepiece.errors import TreeParseError
 from treepiece.trees.brackets import format_brackets
 from treepiece.trees.frame import Frame, Leaf
 from treepiece.trees.outline import outline
+from treepiece.trees.svg import svg
 
 NOT_UNDERSTOOD = "not understood"
 
@@ -21,7 +22,8 @@ class Candidate:
 
     `confidence` is how probable it is that the whole frame is right, and `leaf_confidences` the same for the span of
     each leaf. `score` is the share of this reading among those that were asked for: they add up to one. `units` are the
-    subtrees that the parser wrote, as text; a baseline has none. `passes` is how often a decoder ran.
+    subtrees that the parser wrote, as text, and `unit_places` says for each node of the skeleton, in pre-order, which
+    it belongs to; a baseline has none. `passes` is how often a decoder ran.
     """
 
     frame: Frame
@@ -29,6 +31,7 @@ class Candidate:
     leaf_confidences: tuple[float, ...]
     score: float
     units: tuple[str, ...]
+    unit_places: tuple[int, ...]
     passes: int
 
     @property
@@ -95,9 +98,12 @@ class Result:
     def __str__(self) -> str:
         return self.tree or self.draw()
 
-    def draw(self, *, colour: bool = False) -> str:
-        """Return a drawing of the tree for a terminal."""
-        return outline(self.best.frame.tree, colour=colour) if self.understood else NOT_UNDERSTOOD
+    def draw(self, *, units: bool = False, colour: bool = False) -> str:
+        """Return a drawing of the tree for a terminal, if asked with the number or colour of each node's unit."""
+        if not self.understood:
+            return NOT_UNDERSTOOD
+        places = self.best.unit_places if units or colour else ()
+        return outline(self.best.frame.tree, places or None, colour=colour)
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as a value that `json.dumps` can write."""
@@ -110,4 +116,4 @@ class Result:
         return value
 
     def _repr_svg_(self) -> str | None:
-        return self.best.frame._repr_svg_() if self.understood else None
+        return svg(self.best.frame.tree, self.best.unit_places or None) if self.understood else None

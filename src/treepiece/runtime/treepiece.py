@@ -46,13 +46,13 @@ class TreePieceRuntime:
 
     def parse(self, ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
         """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
-        first = np.repeat(self.first, len(ids), axis=0)
-        states, log_p, unit, spans = self.graphs.run(PARSE, {"ids": ids, "allowed": first})
+        allowed = np.repeat(self.first, len(ids), axis=0)
+        states, log_p, unit, spans = self.graphs.run(PARSE, {"ids": ids, "allowed": allowed})
         if beam > 1:
             return [self._search(states[item], log_p[item], beam) for item in range(len(ids))]
         return [
-            [self._finish(states[item], int(unit[item, 0]), float(log_p[item, unit[item, 0]]), spans[item])]
-            for item in range(len(ids))
+            [self._finish(states[item], first, float(log_p[item, first]), spans[item])]
+            for item, first in enumerate(unit.tolist())
         ]
 
     def _finish(self, states: States, unit: int, log_p: float, spans: Array) -> Parse:
