@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,8 +16,12 @@ from tiny import rows_of
 
 from treepiece import Parser
 from treepiece.bundle import read_bundle
+from treepiece.decoding.parse import fill_leaves
+from treepiece.decoding.search import Candidate
 from treepiece.errors import BundleError, OptionError, TextError
 from treepiece.evaluation.outcomes import is_valid_frame
+from treepiece.runtime.confidence import confidence, leaf_confidences
+from treepiece.trees.node import Node
 
 TEXTS = [row.frame.utterance for row in rows_of(80, seed=5)]
 STRANGE = [
@@ -225,3 +230,14 @@ def test_parsing_loads_no_pytorch(tiny_bundle):
     run = subprocess.run([sys.executable, "-c", code, str(tiny_bundle)], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("[IN:")
+
+
+def test_a_leaf_without_a_word_is_not_trusted():
+    """More leaves than words: what is left over is empty, and is no reason to trust the others."""
+    skeleton = Node("IN:A", [Node("SL:B"), Node("SL:B")])
+    scores = np.log(np.array([[0.5], [0.5]]))
+    parse = fill_leaves(Candidate(skeleton, (0,), math.log(0.5)), scores, scores)
+    first, second = leaf_confidences(parse, 1.0)
+    assert first == pytest.approx(0.5**3, rel=1e-5)
+    assert second == 0
+    assert confidence(parse.log_p, 1.0) == 0

@@ -8,6 +8,7 @@ program over positions, depths and what the innermost slot holds finds the best 
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +63,12 @@ _MOVES = (
     Move(Inner.PARENT_SLOT, Token.CLOSE, Inner.INTENT, -1),
 )
 _DONE = Inner.PARENT_SLOT  # at depth 0, after the root has closed
+# Several moves lead to an intent, one to each of the others: sorted by where they lead, the best are the maximum of the
+# first few and the others as they are.
+_SORTED = tuple(sorted(_MOVES, key=lambda move: move.after))
+_TO_INTENT = sum(move.after is Inner.INTENT for move in _MOVES)
+_TOKENS = [move.token for move in _SORTED]
+_COSTS = np.array([move.cost for move in _SORTED])
 
 
 def best_frame_tokens(logits: npt.NDArray[np.floating], vocabulary: LinearVocabulary) -> list[int]:
@@ -98,30 +105,38 @@ def best_kinds(scores: Floats) -> list[Token]:
     >>> [kind.name for kind in best_kinds(loves_pointers)]
     ['INTENT', 'SLOT', 'POINT', 'POINT', 'CLOSE', 'CLOSE']
     """
-    n_tokens = len(scores)
-    value = np.full((n_tokens + 2, len(Inner)), -np.inf)  # by depth and innermost node
-    value[1, Inner.INTENT] = scores[0, Token.INTENT]
+    n_depths = len(scores) + 2
+    sources = _sources(n_depths)
+    gains = (scores[:, _TOKENS] + _COSTS)[:, :, np.newaxis]
+    value = np.full(len(Inner) * n_depths + 1, -np.inf)  # by innermost node and depth; the last is never reached
+    value[Inner.INTENT * n_depths + 1] = scores[0, Token.INTENT]
+    best = value[:-1].reshape(len(Inner), n_depths)
     steps = []
-    for row in scores[1:]:
-        after = np.full_like(value, -np.inf)
-        taken = np.full(value.shape, -1)
-        for number, move in enumerate(_MOVES):
-            reached = np.full(len(value), -np.inf)
-            source = value[1:-1, move.before] + row[move.token] + move.cost  # nothing follows at depth 0
-            reached[1 + move.deeper : len(value) - 1 + move.deeper] = source
-            better = reached > after[:, move.after]
-            after[better, move.after] = reached[better]
-            taken[better, move.after] = number
-        steps.append(taken)
-        value = after
+    for gain in gains[1:]:
+        reached = value[sources] + gain
+        reached[:_TO_INTENT].max(axis=0, out=best[Inner.INTENT])
+        best[Inner.INTENT + 1 :] = reached[_TO_INTENT:]
+        steps.append(reached)
     return _trace(steps)
 
 
-def _trace(steps: list[npt.NDArray[np.int64]]) -> list[Token]:
+@lru_cache(64)
+def _sources(n_depths: int) -> npt.NDArray[np.intp]:
+    """Return for each move and each depth that it leads to where it comes from. Shape: (moves, depths)."""
+    rows = []
+    for move in _SORTED:
+        depths = np.arange(n_depths) - move.deeper
+        is_open = (depths >= 1) & (depths < n_depths - 1)  # nothing follows at depth 0
+        rows.append(np.where(is_open, move.before * n_depths + depths, len(Inner) * n_depths))
+    return np.array(rows)
+
+
+def _trace(steps: list[Floats]) -> list[Token]:
     depth, inner = 0, _DONE
     kinds: list[Token] = []
-    for taken in reversed(steps):
-        move = _MOVES[taken[depth, inner]]
+    for reached in reversed(steps):
+        is_intent = inner is Inner.INTENT
+        move = _SORTED[reached[:_TO_INTENT, depth].argmax() if is_intent else _TO_INTENT + inner - 1]
         kinds.append(move.token)
         depth, inner = depth - move.deeper, move.before
     return [Token.INTENT, *reversed(kinds)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.decoding.search import Candidate
-from treepiece.decoding.spans import best_spans
+from treepiece.decoding.spans import EMPTY, best_spans
 from treepiece.trees.align import Span
 from treepiece.trees.node import Node
 
@@ -37,7 +37,7 @@ def fill_leaves(candidate: Candidate, starts: npt.NDArray[np.floating], ends: np
     """
     spans, log_p = best_spans(starts, ends)
     leaf_log_p = tuple(
-        float(start[span.start] + end[span.end - 1]) if span.start < span.end else -np.inf
+        float(start[span.start] + end[span.end - 1]) if span.start < span.end else EMPTY
         for span, start, end in zip(spans, starts, ends, strict=True)
     )
     passes = len(candidate.unit_ids) + bool(spans)

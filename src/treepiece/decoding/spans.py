@@ -13,7 +13,7 @@ from treepiece.trees.align import Span
 
 Floats = npt.NDArray[np.float64]
 
-_EMPTY = -1e9
+EMPTY = -1e9
 """The score of an empty span: taken only where there are more leaves than tokens."""
 _LARGEST = 1e4
 
@@ -38,7 +38,7 @@ def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating])
     for leaf in range(n_leaves):
         opened, opened_at = _running_best(value[:-1] + starts[leaf])  # by the last token, the best first token
         closed, closed_at = _running_best(opened + ends[leaf])
-        empty = value + _EMPTY
+        empty = value + EMPTY
         after = empty.copy()
         after[1:] = np.maximum(empty[1:], closed)
         ended = np.full(n_tokens + 1, -1)

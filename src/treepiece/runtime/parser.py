@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from treepiece.decoding.parse import Parse
+from treepiece.definition import ModelKind
 from treepiece.errors import BundleError, OptionError, TextError
 from treepiece.options import fraction, one_of, whole_number
 from treepiece.runtime.confidence import confidence, leaf_confidences, shares
@@ -94,12 +95,18 @@ class Parser:
 
     def __call__(self, text: str, *, nbest: int = 1, min_confidence: float = 0.0) -> Result:
         """Return what a text means: `nbest` readings of it, and `understood` False where the best is too doubtful."""
-        asked = Asked(nbest, min_confidence)
+        asked = self._asked(nbest, min_confidence)
         begin = perf_counter()
         (found,) = read_texts(self.subwords, [text])
         if isinstance(found, TextError):
             raise found
         return self._parse(self.model, [(text, found)], asked, perf_counter() - begin)[0]
+
+    def _asked(self, nbest: int, min_confidence: float) -> Asked:
+        asked = Asked(nbest, min_confidence)
+        if nbest > 1 and self.definition.kind is ModelKind.NAR:
+            raise OptionError(f"a non-autoregressive model has one reading of a text: nbest must be 1, got {nbest}")
+        return asked
 
     def batch(self, texts: Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0) -> list[Result]:
         """Return what each text means; a text that cannot be read is an error that says which."""
@@ -114,7 +121,7 @@ class Parser:
         self, texts: Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0
     ) -> list[Result | TextError]:
         """Return what each text means, or why it cannot be read, in the order of the texts."""
-        asked = Asked(nbest, min_confidence)
+        asked = self._asked(nbest, min_confidence)
         if isinstance(texts, str):
             raise OptionError("texts must be a list of texts, got one text: call the parser itself with it")
         begin = perf_counter()
