@@ -1,13 +1,14 @@
 """The parsers that `latency.py` times, each made to write the gold tree.
 
 How long a parser takes does not depend on what its weights are, but on how long the tree is that it writes. So decoders
-have random weights, and the search is told what to choose: all else is as in production.
+have random weights, and the search is told what to choose: all else is as in production. On ONNX Runtime the gold spans
+are forced too; in eager PyTorch, where finding spans is nothing beside the rest, TreePiece and NAR choose their own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -32,15 +33,16 @@ from treepiece.models.build import build_model
 from treepiece.models.encoder import load_encoder
 from treepiece.models.nar import NonAutoregressiveModel
 from treepiece.models.trained import TrainedModel
-from treepiece.runtime.graphs import Graphs, Precision, as_ids, graph_file
+from treepiece.runtime.graphs import Array, Graphs, Precision, as_ids, graph_file
 from treepiece.runtime.models import RuntimeModel
 from treepiece.runtime.nar import NonAutoregressiveRuntime
 from treepiece.runtime.parser import Parser
 from treepiece.runtime.reading import read_texts
-from treepiece.runtime.treepiece import TreePieceRuntime
+from treepiece.runtime.treepiece import PARSE, SPANS, TreePieceRuntime
 from treepiece.text import Subwords
 from treepiece.tokenizer.storage import vocabulary_files
 from treepiece.training.examples import Example, make_examples
+from treepiece.trees.align import Span
 from treepiece.trees.node import Node
 
 ENCODER = "encoder"
@@ -210,29 +212,58 @@ def runtime_runs(gold: Gold, precision: Precision, folder: Path) -> dict[str, Ru
     return {ENCODER: encode, **runs}
 
 
+class ForcedGraphs(Graphs):
+    """Graphs whose scores are overruled where an answer is wanted: of spans (TreePiece) or of tokens (NAR)."""
+
+    def __init__(self, graphs: Graphs, *, is_parallel: bool) -> None:
+        self.__dict__.update(vars(graphs))
+        self.is_parallel = is_parallel
+        self.spans: Sequence[Span] = ()
+        self.tokens: Sequence[int] = ()
+
+    def run(self, name: str, inputs: Mapping[str, Array], *, small: bool = False) -> list[Array]:
+        """Return the outputs of a graph, those that decide what is written as wanted."""
+        outputs = super().run(name, inputs, small=small)
+        if self.is_parallel:
+            outputs[2][0, range(len(self.tokens)), self.tokens] = 0.0
+        elif name in (PARSE, SPANS) and outputs[-1].shape[1] >= 2 * len(self.spans):
+            for leaf, (start, end) in enumerate(self.spans):
+                outputs[-1][0, 2 * leaf, start] = outputs[-1][0, 2 * leaf + 1, end - 1] = 0.0
+        return outputs
+
+
 def force_runtime(model: RuntimeModel, gold: Gold) -> Callable[[int], None]:
-    """Return a function that makes a parser write the gold tree of an utterance."""
+    """Return a function that makes a parser write the gold frame of an utterance."""
     if isinstance(model, NonAutoregressiveRuntime):
-        real = model.parse
-        lengths = np.zeros(DecoderConfig().longest // 2, bool)
-
-        def parse(ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
-            return real(ids, beam=beam, allowed_lengths=lengths)
-
-        def force_length(item: int) -> None:
-            lengths[:] = False
-            lengths[len(gold.tokens[item]) // 2 - 1] = True
-
-        model.parse = parse  # type: ignore[method-assign,assignment]
-        return force_length
+        return _force_parallel(model, gold)
     force = _force_grammar(model, gold)
+    if not isinstance(model, TreePieceRuntime):
+        return force
+    graphs = model.graphs = ForcedGraphs(model.graphs, is_parallel=False)
 
     def force_all(item: int) -> None:
         force(item)
-        if isinstance(model, TreePieceRuntime):
-            model.first = model.grammar.allowed(model.grammar.start())[np.newaxis]
+        graphs.spans = [span for span in gold.examples[item].spans if span.start < span.end]
+        model.first = model.grammar.allowed(model.grammar.start())[np.newaxis]
 
     return force_all
+
+
+def _force_parallel(model: NonAutoregressiveRuntime, gold: Gold) -> Callable[[int], None]:
+    real = model.parse
+    graphs = model.graphs = ForcedGraphs(model.graphs, is_parallel=True)
+    lengths = np.zeros(DecoderConfig().longest // 2, bool)
+
+    def parse(ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
+        return real(ids, beam=beam, allowed_lengths=lengths)
+
+    def force(item: int) -> None:
+        graphs.tokens = gold.tokens[item]
+        lengths[:] = False
+        lengths[len(graphs.tokens) // 2 - 1] = True
+
+    model.parse = parse  # type: ignore[method-assign,assignment]
+    return force
 
 
 def write_bundles(models: dict[ModelKind, TrainedModel], folder: Path) -> None:
