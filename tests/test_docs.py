@@ -1,6 +1,7 @@
 """The commands in the README do what it says they do; its Python blocks run as doctests (see pyproject.toml)."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +47,24 @@ def test_the_tutorial_of_training(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     (tmp_path / "parse.py").write_text(block)
     assert run(f"{sys.executable} parse.py", tmp_path).startswith("[IN:")
+
+
+def test_the_page_on_running(tiny_bundle, tmp_path):
+    """The Python block runs as it is, and so do the commands that parse."""
+    shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    text = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "parse.py").write_text(block)
+    assert run(f"{sys.executable} parse.py", tmp_path).startswith("[IN:")
+    (tmp_path / "utterances.txt").write_text("call mom\nwake me at 8 am\n")
+    (tmp_path / "rows.jsonl").write_text('{"text": "call mom", "id": 7}\n')
+    shell = [line for part in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in part.splitlines()]
+    commands = [line for line in shell if "treepiece parse" in line and "ray" not in line]
+    assert len(commands) == 6
+    for command in commands:
+        if "parquet" in command:
+            pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'treepiece[parquet]'")
+        if "--resume" in command:
+            continue  # there is nothing to go on with
+        run(command, tmp_path)
+    assert '"id": 7' in (tmp_path / "parsed.jsonl").read_text()

@@ -15,6 +15,8 @@ from treepiece.models.layers import DecoderLayer
 Pair = tuple[Tensor, Tensor]
 
 _ATTENTION = "com.microsoft::MultiHeadAttention"
+_KNOWN_ATTENTION = {f"{name}SelfAttention" for name in ("Bert", "Camembert", "Electra", "Roberta", "XLMRoberta")}
+"""Of encoders whose attention has no more to it than queries, keys and values; others are exported as they are."""
 
 
 class States(nn.Module):
@@ -23,12 +25,30 @@ class States(nn.Module):
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.model = copy.deepcopy(encoder.model).eval()
-        # Written out as products and a softmax, attention is what ONNX Runtime knows to fuse.
-        cast(Any, self.model.config)._attn_implementation = "eager"
+        cast(Any, self.model.config)._attn_implementation = "eager"  # plain operations, for what is not known below
+        for module in list(self.model.modules()):
+            for name, child in module.named_children():
+                if type(child).__name__ in _KNOWN_ATTENTION:
+                    setattr(module, name, EncoderAttention(child))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return the states. Shape: ids (batch, n), result (batch, n, width)."""
         return cast(Tensor, self.model(input_ids=ids).last_hidden_state)
+
+
+class EncoderAttention(nn.Module):
+    """The self-attention of BERT and its kin, as one product and one operation of ONNX Runtime."""
+
+    def __init__(self, own: nn.Module) -> None:
+        super().__init__()
+        parts = [cast(nn.Linear, own.get_submodule(name)) for name in ("query", "key", "value")]
+        self.n_heads = cast(int, own.num_attention_heads)
+        self.project = linear(torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]))
+
+    def forward(self, hidden_states: Tensor, **_: object) -> tuple[Tensor, None]:
+        """Return what attention finds, and no weights. Shape: (batch, n, width)."""
+        query, keys, values = self.project(hidden_states).chunk(3, dim=2)
+        return attend(query, keys, values, self.n_heads), None
 
 
 def linear(weight: Tensor, bias: Tensor | None = None) -> nn.Linear:
