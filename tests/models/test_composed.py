@@ -113,3 +113,16 @@ def test_a_feature_has_the_same_name_in_every_vocabulary():
     assert len(set(names)) == len(names) == unit_features(TOY).shape[1]
     for role, label in ((Role.LEAF, 0), (Role.HOLE, 2)):
         assert names[feature(role, label, len(TOY.labels))] == f"{role.name} {TOY.labels[label]}"
+
+
+def test_what_is_kept_follows_the_weights():
+    decoder = UnitDecoder(TOY, 8, DecoderConfig(n_heads=2), composed=True).eval()
+    with torch.no_grad():
+        first = decoder.symbols()
+        assert decoder.symbols() is first
+        decoder.composed.table.add_(1)
+        changed = decoder.symbols()
+        assert not torch.equal(first, changed)
+        decoder.load_state_dict({name: weight * 2 for name, weight in decoder.state_dict().items()})
+        assert torch.allclose(decoder.symbols(), 2 * changed)
+    assert decoder.symbols().requires_grad

@@ -33,13 +33,27 @@ class UnitDecoder(nn.Module):
         self.composed = ComposedUnits(vocabulary, width) if composed else None
         self.layer = DecoderLayer(width, config)
         self.bias = nn.Parameter(torch.zeros(n_units))
+        self._kept: tuple[tuple[int, ...], Tensor] | None = None
 
     def symbols(self) -> Tensor:
-        """Return the embeddings of the units and of the start symbol. Shape: (units + 1, width)."""
+        """Return the embeddings of the units and of the start symbol. Shape: (units + 1, width).
+
+        Composing them costs more than all the rest of a step, so where no gradient is asked for they are kept until
+        the weights change.
+        """
         if self.composed is None:
             return self.embedding.symbols
+        if torch.is_grad_enabled():
+            return self._compose(self.composed)
+        weights = self.embedding.symbols, self.composed.table
+        state = tuple(number for weight in weights for number in (weight._version, weight.data_ptr()))
+        if self._kept is None or self._kept[0] != state:
+            self._kept = state, self._compose(self.composed)
+        return self._kept[1]
+
+    def _compose(self, composed: ComposedUnits) -> Tensor:
         own, start = self.embedding.symbols[: self.start], self.embedding.symbols[self.start :]
-        return torch.cat([own + self.composed(), start])
+        return torch.cat([own + composed(), start])
 
     @torch.no_grad()
     def start_from(self, units: Tensor) -> None:

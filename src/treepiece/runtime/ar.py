@@ -92,8 +92,8 @@ class _Score:
             inputs.update((name, np.repeat(part, len(parents), axis=0)) for name, part in self._known.items())
         inputs["symbols"] = np.array([[min(token, first_pointer)] for token in tokens])
         inputs["pointed"] = self._pointed[[max(0, token - first_pointer + 1) for token in tokens]]
-        # Not a `small` graph: in single precision a step is as fast as its weights are read, and two threads read them
-        # in 0.32 ms instead of 0.44 (MiniLM); in int8 one thread and two take the same 0.25 ms.
-        logits, *past = self._graphs.run(STEP, inputs)
+        # On its own a step is a little faster with two threads. In a parse they compete with those of `encode`, which
+        # go on waiting for work for a while, and the parse takes half as long again.
+        logits, *past = self._graphs.run(STEP, inputs, small=True)
         inputs.update(zip(PAST, past, strict=True))
         return logits
