@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -53,6 +52,8 @@ def __getattr__(name: str) -> object:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"treepiece {version('treepiece')}")
         raise typer.Exit
 

@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from treepiece.cli.console import note, progress, say, say_json, stderr, wants_colour
 from treepiece.cli.extras import needs_extra
@@ -165,10 +164,14 @@ def _print_all(parser: Parser, batches: Iterator[list[Item]], how: _How, *, is_s
 @contextmanager
 def _counter(*, is_shown: bool) -> Iterator[Callable[[int], None]]:
     """Give what draws how many texts are done. Where answers go to the screen they show that, and nothing is drawn."""
+    if not is_shown or sys.stdout.isatty() or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("parsing, {task.completed:,} texts"), TimeElapsedColumn())
-    is_disabled = not is_shown or not stderr.is_terminal or sys.stdout.isatty()
     # Standard output is for the answers: the bar must not take it, as bars do unless they are told.
-    with Progress(*columns, console=stderr, transient=True, disable=is_disabled, redirect_stdout=False) as bars:
+    with Progress(*columns, console=stderr(), transient=True, redirect_stdout=False) as bars:
         task = bars.add_task("", total=None)
         yield lambda done: bars.update(task, completed=done)
 

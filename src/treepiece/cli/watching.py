@@ -26,7 +26,8 @@ class Watcher(Observer):
             TextColumn("left"),
         )
         self._is_shown = is_shown
-        self._bars = Progress(*columns, console=stderr, transient=True, disable=not (is_shown and stderr.is_terminal))
+        is_disabled = not (is_shown and stderr().is_terminal)
+        self._bars = Progress(*columns, console=stderr(), transient=True, disable=is_disabled)
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
