@@ -33,8 +33,9 @@ from treepiece.runtime.graphs import Precision
 
 TREEPIECE, AR, NAR = ModelKind.TREEPIECE, ModelKind.AR, ModelKind.NAR
 TORCH = "torch"
-WARM_UP = 2
-BLOCK = 10  # rows that a system parses before it is the next one's turn
+WARM_UP = 3
+BLOCK = 20  # rows that a system parses before it is the next one's turn
+CALM = 0.1  # seconds in which the threads of the system before stop looking for work
 BART = "BART-base"
 
 Seconds = npt.NDArray[np.float64]
@@ -48,6 +49,7 @@ def time_systems(runs: Mapping[str, Run], n_rows: int, rounds: int) -> dict[str,
     for turn in range(rounds):
         for first in range(0, n_rows, BLOCK):
             for name, run in runs.items():
+                time.sleep(CALM)
                 for _ in range(WARM_UP):
                     run(first)
                 for item in range(first, min(first + BLOCK, n_rows)):
@@ -172,7 +174,7 @@ def show(result: Mapping[str, object]) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=120, help="utterances, evenly spread over eval")
+    parser.add_argument("--rows", type=int, default=100, help="utterances, evenly spread over eval")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is parsed")
     parser.add_argument("--torch-rounds", type=int, default=2, help="how often each is parsed in eager PyTorch")
     parser.add_argument("--model", help="a bundle with a trained model, for start, memory and throughput")
