@@ -286,7 +286,7 @@ def test_a_limit_on_files_is_one_line(tiny_bundle, tmp_path):
 
 
 def test_ctrl_c(tiny_bundle, tmp_path):
-    (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)))
+    (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)) * 8)
     arguments = command(tiny_bundle, "--input", tmp_path / "rows.txt", "--output", tmp_path / "out.jsonl")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
         signal_after(process, tmp_path, 1, signal.SIGINT)

@@ -126,3 +126,11 @@ def test_what_is_kept_follows_the_weights():
         decoder.load_state_dict({name: weight * 2 for name, weight in decoder.state_dict().items()})
         assert torch.allclose(decoder.symbols(), 2 * changed)
     assert decoder.symbols().requires_grad
+    optimizer = torch.optim.AdamW(decoder.parameters(), lr=0.1, fused=True)
+    decoder.train()
+    decoder.symbols().sum().backward()
+    optimizer.step()
+    decoder.eval()
+    trained = decoder.symbols().detach()
+    with torch.no_grad():
+        assert torch.equal(decoder.symbols(), trained)

@@ -39,7 +39,7 @@ class UnitDecoder(nn.Module):
         """Return the embeddings of the units and of the start symbol. Shape: (units + 1, width).
 
         Composing them costs more than all the rest of a step, so where no gradient is asked for they are kept until
-        the weights change.
+        weights are loaded or the model has been trained.
         """
         if self.composed is None:
             return self.embedding.symbols
@@ -50,6 +50,11 @@ class UnitDecoder(nn.Module):
         if self._kept is None or self._kept[0] != state:
             self._kept = state, self._compose(self.composed)
         return self._kept[1]
+
+    def train(self, mode: bool = True) -> UnitDecoder:
+        """Change the mode; in between, an optimizer may have changed weights without a trace."""
+        self._kept = None
+        return super().train(mode)
 
     def _compose(self, composed: ComposedUnits) -> Tensor:
         own, start = self.embedding.symbols[: self.start], self.embedding.symbols[self.start :]
