@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -286,9 +287,11 @@ def test_a_limit_on_files_is_one_line(tiny_bundle, tmp_path):
 
 
 def test_ctrl_c(tiny_bundle, tmp_path):
-    (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)) * 8)
+    (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)))
     arguments = command(tiny_bundle, "--input", tmp_path / "rows.txt", "--output", tmp_path / "out.jsonl")
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+    # In a job that runs in the background of a shell the signal is ignored, and so it would be in what it starts.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=listen) as process:
         signal_after(process, tmp_path, 1, signal.SIGINT)
         _, remarks = process.communicate(timeout=60)
     assert process.returncode == 130
