@@ -92,7 +92,8 @@ def export_model(
     options = options or ExportOptions()
     trained = load_model(source)
     trained.model.to("cpu")
-    files = {name: read_bundle(source).read(name) for name in _carried_over(read_bundle(source).files, options)}
+    bundle = read_bundle(source, check=False)
+    files = {name: bundle.read(name) for name in _carried_over(bundle.files, options)}
     files |= _graph_files(trained, options.precisions, observer, _spread(examples, SAMPLED))
     facts = {"longest": trained.subwords.longest}
     with tempfile.TemporaryDirectory() as draft:

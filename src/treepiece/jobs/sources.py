@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ class Source(Protocol):
         """Return how a person finds a row, such as `line 7`."""
 
 
-class LineSource:
+class LineSource(ABC):
     """A file with a row in each line, which `_row` of a subclass reads."""
 
     def __init__(self, path: Path) -> None:
@@ -76,9 +77,9 @@ class LineSource:
         if not path.is_file():
             raise DataError(f"{path}: expected a file; texts of a pipe are read from standard input")
 
+    @abstractmethod
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
         """Return the text of a row, or why there is none, and its values."""
-        raise NotImplementedError
 
     def where(self, row: int) -> str:
         """Return the line of a row."""
@@ -141,9 +142,9 @@ class LineSource:
         """Return the columns of the first rows."""
         return list(self.columns())
 
+    @abstractmethod
     def columns(self) -> dict[str, Kind]:
         """Return the columns of all rows."""
-        raise NotImplementedError
 
 
 def open_source(path: Path, column: str | None = None) -> Source:
