@@ -45,7 +45,7 @@ def write_tiny_encoder(folder):
     BertModel(config).save_pretrained(folder)
 
 
-def tiny_model(encoder, kind="treepiece", n_rows=200):
+def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False):
     """Return a very small model with random weights, in which answers differ from text to text."""
     import torch
 
@@ -59,7 +59,9 @@ def tiny_model(encoder, kind="treepiece", n_rows=200):
     kind = ModelKind(kind)
     units = TreePieceTokenizer.train(skeletons, TokenizerConfig(merges=20)) if kind is ModelKind.TREEPIECE else None
     config = DecoderConfig(n_heads=2, longest=64)
-    definition = Definition.of_trees(kind, set(skeletons), decoder=config, composed=True, tokenizer=units)
+    definition = Definition.of_trees(
+        kind, set(skeletons), decoder=config, composed=True, tokenizer=units, ranked=ranked
+    )
     loaded, subwords = load_encoder(str(encoder))
     torch.manual_seed(1)
     model = build_model(definition, loaded).eval()

@@ -41,8 +41,8 @@ class DecoderConfig:
 class Definition:
     """Everything that a model is built from beside its encoder; `tokenizer` is None for the baselines.
 
-    `pairs` are the parent and child labels that training had, and `composed` tells whether unit embeddings are built
-    from labels and shape.
+    `pairs` are the parent and child labels that training had, `composed` tells whether unit embeddings are built from
+    labels and shape, and `ranked` whether there is a ranker for the candidates of a beam.
     """
 
     kind: ModelKind
@@ -51,6 +51,7 @@ class Definition:
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
     composed: bool = False
     tokenizer: TreePieceTokenizer | None = None
+    ranked: bool = False
 
     @classmethod
     def of_trees(
@@ -61,10 +62,12 @@ class Definition:
         decoder: DecoderConfig,
         composed: bool = False,
         tokenizer: TreePieceTokenizer | None = None,
+        ranked: bool = False,
     ) -> Definition:
         """Return the definition of a model for trees like these."""
         pairs = label_pairs(skeletons)
-        return cls(kind, tuple(sorted({child for _, child in pairs})), frozenset(pairs), decoder, composed, tokenizer)
+        labels = tuple(sorted({child for _, child in pairs}))
+        return cls(kind, labels, frozenset(pairs), decoder, composed, tokenizer, ranked)
 
     def unit_grammar(self) -> UnitGrammar:
         """Return what the units of a TreePiece model keep to."""
@@ -90,6 +93,7 @@ class Definition:
             "pairs": [list(pair) for pair in pairs],
             "decoder": asdict(self.decoder),
             "composed": self.composed,
+            "ranked": self.ranked,
         }
 
     @classmethod
@@ -103,6 +107,7 @@ class Definition:
                 DecoderConfig(**value["decoder"]),
                 bool(value["composed"]),
                 tokenizer,
+                bool(value.get("ranked", False)),  # bundles of before there were rankers do not say
             )
         except TreepieceError as error:
             raise BundleError(f"the definition of the model is wrong: {error}") from None

@@ -122,3 +122,13 @@ def test_bad_options():
     without_bare_root = Vocabulary(units.labels, shapes, (0.0,) * len(shapes))
     with pytest.raises(OptionError, match="a budget of 1 nodes is too small: a tree needs 2"):
         UnitGrammar(without_bare_root, [(None, "A"), ("A", "B")], budget=1)
+
+
+@given(st.integers(0, 1000), st.integers(1, 5), st.integers(1, 4))
+@settings(max_examples=40)
+def test_a_search_of_few_steps_finds_the_trees_of_so_many_units_only(seed, beam, steps):
+    few = search_units(3, noise(seed), TOY, beam=beam, steps=steps)
+    for candidates in few:
+        assert len(candidates) <= beam
+        assert all(len(candidate.unit_ids) <= steps for candidate in candidates)
+    assert search_units(3, noise(seed), TOY, beam=beam, steps=1000) == search_units(3, noise(seed), TOY, beam=beam)

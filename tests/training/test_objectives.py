@@ -37,7 +37,7 @@ def test_the_loss_of_units_is_the_score_of_each_step_of_the_search(made, compose
             partial, total = model.grammar.start(), 0.0
             unit_ids = objective._unit_ids[place]
             for unit_id in unit_ids:
-                logits = torch.tensor(model._score([(0, partial)], memory))
+                logits = torch.tensor(model.score([(0, partial)], memory))
                 total -= float(logits.log_softmax(1)[0, unit_id])
                 assert model.grammar.allowed(partial)[unit_id]  # what training has can be generated
                 partial = model.grammar.extend(partial, unit_id, 0.0)

@@ -85,7 +85,7 @@ def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
-        ("treepiece", {"ema": 0.9, "units": {"sampling": 0.3, "composed": True}}),
+        ("treepiece", {"ema": 0.9, "units": {"sampling": 0.3, "composed": True}, "ranking": {"weight": 0.5}}),
         ("ar", {}),
         ("nar", {"freeze_words": True}),
     ],

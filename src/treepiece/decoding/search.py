@@ -7,6 +7,7 @@ allows, so that they are probabilities of whole outputs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -60,21 +61,28 @@ class Candidate:
 
 
 def search_units(
-    n_utterances: int, score: Score[Partial], grammar: UnitGrammar, *, beam: int = 1
+    n_utterances: int, score: Score[Partial], grammar: UnitGrammar, *, beam: int = 1, steps: int | None = None
 ) -> list[list[Candidate]]:
-    """Return for each utterance up to `beam` different skeletons, the most probable first."""
-    found = beam_search([grammar.start()] * n_utterances, score, grammar, beam=beam)
+    """Return for each utterance up to `beam` different skeletons, the most probable first; of `steps` units at most."""
+    found = beam_search([grammar.start()] * n_utterances, score, grammar, beam=beam, steps=steps)
     return [merge_equal_trees(partials, grammar) for partials in found]
 
 
-def beam_search(starts: Sequence[S], score: Score[S], grammar: Grammar[S], *, beam: int = 1) -> list[list[S]]:
-    """Return for each start up to `beam` complete outputs, the most probable first; with a beam of 1 it is greedy."""
+def beam_search(
+    starts: Sequence[S], score: Score[S], grammar: Grammar[S], *, beam: int = 1, steps: int | None = None
+) -> list[list[S]]:
+    """Return for each start up to `beam` complete outputs, the most probable first; with a beam of 1 it is greedy.
+
+    With `steps` it gives up on outputs that are not complete after so many, and there may be none for a start.
+    """
     beam = whole_number("beam", beam, 1)
     beams = [[start] for start in starts]
-    while True:
+    for step in itertools.count():
         rows = [(item, state) for item, states in enumerate(beams) for state in states if not state.is_complete]
         if not rows:
-            return beams
+            break
+        if step == steps:
+            return [[state for state in states if state.is_complete] for states in beams]
         logits = score(rows)
         allowed = np.zeros(logits.shape, bool)
         for row, (_, state) in zip(allowed, rows, strict=True):
@@ -87,6 +95,7 @@ def beam_search(starts: Sequence[S], score: Score[S], grammar: Grammar[S], *, be
                 grown[item].append(grammar.extend(state, int(token), float(values[token])))
         # A log-probability only falls as an output grows, so what is left out now could not come back.
         beams = [sorted(states, key=lambda state: -state.log_p)[:beam] for states in grown]
+    return beams
 
 
 def log_softmax(logits: Logits, allowed: Bools) -> npt.NDArray[np.float64]:

@@ -23,6 +23,7 @@ from treepiece.decoding.skeleton import read_skeleton
 from treepiece.export.graphs import Graph
 from treepiece.export.modules import AfterSelfAttention, States, linear
 from treepiece.models.layers import Pointer, positions
+from treepiece.models.ranking import Ranker
 from treepiece.models.treepiece import SpanDecoder, TreePieceModel, UnitDecoder
 from treepiece.runtime.treepiece import PARSE, PREFIX, SKELETON, SPANS, UNITS
 from treepiece.tokenizer.assembly import Order, assemble
@@ -94,7 +95,7 @@ class UnitStep(nn.Module):
 
 
 class SpanStep(nn.Module):
-    """The spans of leaves, from the states of the leaves in their skeleton and those of the utterance."""
+    """The spans of leaves, from the states of rows of their skeleton and those of the utterance."""
 
     def __init__(self, decoder: SpanDecoder) -> None:
         super().__init__()
@@ -102,13 +103,32 @@ class SpanStep(nn.Module):
         self.project = linear(torch.cat([cross.key.weight, cross.value.weight]))
         self.spans = Pointing(decoder)
 
-    def forward(self, leaves: Tensor, states: Tensor) -> Tensor:
+    def read(self, rows: Tensor, states: Tensor) -> Tensor:
+        """Return the rows after the span decoder has read them beside the utterance."""
+        keys, values = self.project(states).chunk(2, dim=2)
+        return cast(Tensor, self.spans.layer(rows, self.spans.layer.query(rows), keys, values))
+
+    def forward(self, rows: Tensor, states: Tensor) -> Tensor:
         """Return log-probabilities of starts and ends.
 
-        Shape: leaves (batch, m, width), states (batch, n, width), result (batch, 2 * m, n - 2).
+        Shape: rows (batch, m, width), states (batch, n, width), result (batch, 2 * m, n - 2).
         """
-        keys, values = self.project(states).chunk(2, dim=2)
-        return cast(Tensor, self.spans(leaves, self.spans.layer.query(leaves), keys, values, states))
+        return self.spans.point_from(self.read(rows, states), states)
+
+
+class RankedSpanStep(SpanStep):
+    """The same for a decoder with a ranker: the rows are all nodes of a skeleton, and each has a score."""
+
+    def __init__(self, decoder: SpanDecoder, ranker: Ranker) -> None:
+        super().__init__(decoder)
+        first, last = cast(nn.Linear, ranker.score[0]), cast(nn.Linear, ranker.score[2])
+        weighted = linear(last.weight * ranker.weight, last.bias * ranker.weight)
+        self.score = nn.Sequential(first, nn.GELU(), weighted)
+
+    def forward(self, rows: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """Return what `SpanStep` does, and the weighted scores of the nodes. Shape: scores (batch, m)."""
+        x = self.read(rows, states)
+        return self.spans.point_from(x, states), self.score(x).squeeze(2)
 
 
 class PrefixState(nn.Module):
@@ -151,7 +171,11 @@ class Pointing(nn.Module):
 
     def forward(self, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, states: Tensor) -> Tensor:
         """Return log-probabilities over the subwords. Shape: x (batch, m, width), result (batch, 2 * m, n - 2)."""
-        pointers = self.point(self.layer(x, query, keys, values)).reshape(x.shape[0], -1, x.shape[2])
+        return self.point_from(self.layer(x, query, keys, values), states)
+
+    def point_from(self, x: Tensor, states: Tensor) -> Tensor:
+        """Return the same, given the states after the layer."""
+        pointers = self.point(x).reshape(x.shape[0], -1, x.shape[2])
         scores: Tensor = pointers @ states.transpose(1, 2)
         return scores[:, :, 1:-1].log_softmax(2)
 
@@ -203,7 +227,7 @@ def _tables(model: TreePieceModel, units: AfterSelfAttention, spans: Pointing) -
 
 def treepiece_graphs(model: TreePieceModel) -> dict[str, Graph]:
     """Return the graphs of a TreePiece parser by name."""
-    width = model.encoder.width
+    width, ranker = model.encoder.width, model.spans.ranker
     # Sizes in the examples differ and are not 1, so that none is taken for another or for a constant.
     states = torch.zeros(2, 7, width), {0: "batch", 1: "n"}
     ids = torch.full((2, 7), model.encoder.pad_id + 1)
@@ -218,9 +242,9 @@ def treepiece_graphs(model: TreePieceModel) -> dict[str, Graph]:
             UnitStep(model.units), {"prefix": (torch.zeros(2, width), {0: "batch"}), "states": states}, ("logits",)
         ),
         SPANS: Graph(
-            SpanStep(model.spans),
-            {"leaves": (torch.zeros(2, 3, width), {0: "batch", 1: "leaves"}), "states": states},
-            ("spans",),
+            SpanStep(model.spans) if ranker is None else RankedSpanStep(model.spans, ranker),
+            {"rows": (torch.zeros(2, 3, width), {0: "batch", 1: "rows"}), "states": states},
+            ("spans",) if ranker is None else ("spans", "scores"),
         ),
         PREFIX: Graph(
             PrefixState(model.units),

@@ -14,7 +14,13 @@ ParserModel = TreePieceModel | AutoregressiveModel | NonAutoregressiveModel
 def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
     """Return the model with new weights on top of an encoder."""
     if definition.kind is ModelKind.TREEPIECE:
-        return TreePieceModel(encoder, definition.unit_grammar(), definition.decoder, composed=definition.composed)
+        return TreePieceModel(
+            encoder,
+            definition.unit_grammar(),
+            definition.decoder,
+            composed=definition.composed,
+            ranked=definition.ranked,
+        )
     if definition.kind is ModelKind.AR:
         return AutoregressiveModel(encoder, definition.linear_grammar(), definition.decoder)
     return NonAutoregressiveModel(encoder, definition.linear_vocabulary(), definition.decoder)

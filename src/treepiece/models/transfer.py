@@ -15,12 +15,16 @@ from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 
 
 def extend_definition(old: Definition, new: Definition) -> Definition:
-    """Return the definition of a model for what either knows; sizes are those of the old one."""
+    """Return the definition of a model for what either knows; sizes are those of the old one.
+
+    A ranker that the old one has is kept, and one that only the new one asks for is added.
+    """
     tokenizer = None
     if old.tokenizer is not None and new.tokenizer is not None:
         tokenizer = TreePieceTokenizer(extend_vocabulary(old.tokenizer.units, new.tokenizer.units))
     labels = (*old.labels, *(label for label in new.labels if label not in old.labels))
-    return Definition(old.kind, labels, old.pairs | new.pairs, old.decoder, old.composed, tokenizer)
+    is_ranked = old.ranked or new.ranked
+    return Definition(old.kind, labels, old.pairs | new.pairs, old.decoder, old.composed, tokenizer, is_ranked)
 
 
 @torch.no_grad()
@@ -28,11 +32,13 @@ def transfer_weights(old: TrainedModel, definition: Definition, model: ParserMod
     """Copy the weights of a trained model into one of an extended definition.
 
     Rows of tables that stand for a label or a unit are matched by name. Rows of names that the trained model does not
-    know keep what they were initialised with.
+    know keep what they were initialised with, and so does a ranker that it does not have.
     """
     weights = old.model.state_dict()
     old_rows, new_rows = _row_names(old.definition), _row_names(definition)
     for name, weight in model.state_dict().items():
+        if name not in weights:
+            continue
         if name not in new_rows:
             weight.copy_(weights[name])
             continue

@@ -5,22 +5,29 @@ utterance -> encoder -> unit decoder (one unit a step) -> skeleton -> span decod
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from treepiece.decoding.grammar import Partial, UnitGrammar
 from treepiece.decoding.parse import Parse, fill_leaves
+from treepiece.decoding.ranking import CANDIDATES, SURE, rerank
 from treepiece.decoding.search import Candidate, Logits, search_units
-from treepiece.decoding.skeleton import read_skeleton
+from treepiece.decoding.skeleton import SkeletonTokens, read_skeleton
 from treepiece.definition import DecoderConfig
 from treepiece.models.composed import ComposedUnits
 from treepiece.models.encoder import Encoder
 from treepiece.models.layers import DecoderLayer, Embedding, Pointer, causal_mask, positions
+from treepiece.models.ranking import Ranker
+from treepiece.models.skeletons import batch_skeletons
 from treepiece.models.utterances import Memory, encode_utterances, pad, to_numpy
 from treepiece.text import Subwords
 from treepiece.tokenizer.vocabulary import Vocabulary
+from treepiece.trees.node import Node
 
 
 class UnitDecoder(nn.Module):
@@ -43,7 +50,7 @@ class UnitDecoder(nn.Module):
         """
         if self.composed is None:
             return self.embedding.symbols
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or self.training:
             return self._compose(self.composed)
         weights = self.embedding.symbols, self.composed.table
         state = tuple(number for weight in weights for number in (weight._version, weight.data_ptr()))
@@ -65,13 +72,13 @@ class UnitDecoder(nn.Module):
         """Take pretrained embeddings of the units over. Shape: (units, width)."""
         self.embedding.symbols[: self.start] = units
 
-    def forward(self, units: Tensor, holes: Tensor, memory: Memory) -> Tensor:
-        """Return the logits of the unit after each place.
+    def forward(self, units: Tensor, holes: Tensor, memory: Memory, symbols: Tensor | None = None) -> Tensor:
+        """Return the logits of the unit after each place; `symbols` are embeddings that have been composed already.
 
         Shape: units, the start symbol and then units, and holes, the label of the placeholder that comes next, (batch,
         steps) each; result (batch, steps, units).
         """
-        symbols = self.symbols()
+        symbols = self.symbols() if symbols is None else symbols
         x = self.embedding(units, holes, positions(units), symbols=symbols)
         x = self.layer(x, causal_mask(x), memory.states, memory.mask.unsqueeze(1))
         # The embeddings of the units are the classifier's weights too.
@@ -79,73 +86,133 @@ class UnitDecoder(nn.Module):
 
 
 class SpanDecoder(nn.Module):
-    """Points at the first and the last subword of each leaf, reading the whole skeleton at once."""
+    """Points at the first and the last subword of each leaf, reading the whole skeleton at once.
 
-    def __init__(self, n_labels: int, width: int, config: DecoderConfig) -> None:
+    With a ranker it also tells how well a skeleton fits.
+    """
+
+    def __init__(self, n_labels: int, width: int, config: DecoderConfig, *, ranked: bool = False) -> None:
         super().__init__()
         self.closing = n_labels
         self.embedding = Embedding((n_labels + 1, config.longest), width, config.dropout)
         self.layer = DecoderLayer(width, config)
         self.start = Pointer(width)
         self.end = Pointer(width)
+        self.ranker = Ranker(width) if ranked else None
 
     def forward(self, tokens: Tensor, token_mask: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """Return start and end logits over the encoder's states for every token of a skeleton, leaf or not.
 
         Shape: tokens and token_mask (batch, n), results (batch, n, m).
         """
+        return self.point(self.read(tokens, token_mask, memory), memory)
+
+    def read(self, tokens: Tensor, token_mask: Tensor, memory: Memory) -> Tensor:
+        """Return a state for each token of a skeleton. Shape: tokens and token_mask (batch, n)."""
         x = self.embedding(tokens, positions(tokens))
-        x = self.layer(x, token_mask.unsqueeze(1), memory.states, memory.mask.unsqueeze(1))
-        return self.start(x, memory.states, memory.pointable), self.end(x, memory.states, memory.pointable)
+        return cast(Tensor, self.layer(x, token_mask.unsqueeze(1), memory.states, memory.mask.unsqueeze(1)))
+
+    def point(self, states: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Return start and end logits, given the states of tokens."""
+        return self.start(states, memory.states, memory.pointable), self.end(states, memory.states, memory.pointable)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Skeletons after the span decoder has read them beside their utterances, one after the other.
+
+    Shape: states (skeletons, n, width); is_node (skeletons, n), True where a node opens. `memory` has the utterance of
+    each skeleton, `leaves` the places of its leaves.
+    """
+
+    states: Tensor
+    is_node: Tensor
+    memory: Memory
+    leaves: Sequence[list[int]]
 
 
 class TreePieceModel(nn.Module):
     """Encoder, unit decoder and span decoder."""
 
     def __init__(
-        self, encoder: Encoder, grammar: UnitGrammar, config: DecoderConfig | None = None, *, composed: bool = False
+        self,
+        encoder: Encoder,
+        grammar: UnitGrammar,
+        config: DecoderConfig | None = None,
+        *,
+        composed: bool = False,
+        ranked: bool = False,
     ) -> None:
         super().__init__()
         config = config or DecoderConfig()
         self.grammar = grammar
         self.encoder = encoder
         self.units = UnitDecoder(grammar.vocabulary, encoder.width, config, composed=composed)
-        self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config)
+        self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config, ranked=ranked)
+        self.ranks = ranked
+        """Whether the ranker looks at beams: what it is worth can be seen by setting this to False."""
 
     @torch.no_grad()
     def parse(self, utterances: Sequence[Subwords], *, beam: int = 1) -> list[list[Parse]]:
-        """Return up to `beam` parses of each utterance, the most probable first."""
-        memory = encode_utterances(self.encoder, utterances)
-        found = search_units(len(utterances), lambda rows: self._score(rows, memory), self.grammar, beam=beam)
-        pairs = [(item, candidate) for item, candidates in enumerate(found) for candidate in candidates]
-        parses: list[list[Parse]] = [[] for _ in utterances]
-        for (item, _), parse in zip(pairs, self._fill(pairs, utterances, memory), strict=True):
-            parses[item].append(parse)
-        return [sorted(few, key=lambda parse: -parse.log_p) for few in parses]
+        """Return up to `beam` parses of each utterance, the most probable first.
 
-    def _score(self, rows: Sequence[tuple[int, Partial]], memory: Memory) -> Logits:
-        """Return the logits of the next unit of each tree that is being written."""
+        A model that ranks has a second look at a beam; where only the best parse is asked for and the search is sure of
+        it, that is left out.
+        """
+        memory = encode_utterances(self.encoder, utterances)
+        beams = self._search_for(memory, beam)
+        reading = self.read([[candidate.skeleton for candidate in few] for few in beams], memory)
+        if self.ranks:
+            assert self.spans.ranker is not None  # what `ranks` says
+            scores = iter((self.spans.ranker.weight * self.rank(reading)).tolist())
+            beams = [rerank(few, [next(scores) for _ in few]) for few in beams]
+        starts, ends = (to_numpy(x.log_softmax(-1)) for x in self.spans.point(reading.states, reading.memory))
+        parses: list[list[Parse]] = [[] for _ in utterances]
+        pairs = [(item, candidate) for item, few in enumerate(beams) for candidate in few]
+        for row, (item, candidate) in enumerate(pairs):
+            places = row, reading.leaves[row], slice(1, 1 + len(utterances[item].offsets))
+            parses[item].append(fill_leaves(candidate, starts[places], ends[places]))
+        return [sorted(few, key=lambda parse: -parse.log_p)[:beam] for few in parses]
+
+    def _search_for(self, memory: Memory, beam: int) -> list[list[Candidate]]:
+        """Return the candidates that the best `beam` are to be taken from."""
+        if not self.ranks:
+            return self.search(memory, beam=beam)
+        if beam > 1:
+            return self.search(memory, beam=max(beam, CANDIDATES))
+        beams = self.search(memory, beam=1)
+        doubtful = [item for item, (best,) in enumerate(beams) if best.log_p < math.log(SURE)]
+        if doubtful:
+            for item, few in zip(doubtful, self.search(memory.select(doubtful), beam=CANDIDATES), strict=True):
+                beams[item] = few
+        return beams
+
+    def search(self, memory: Memory, *, beam: int) -> list[list[Candidate]]:
+        """Return up to `beam` skeletons of each utterance, the most probable first."""
+        return search_units(len(memory.states), lambda rows: self.score(rows, memory), self.grammar, beam=beam)
+
+    def score(self, rows: Sequence[tuple[int, Partial]], memory: Memory, symbols: Tensor | None = None) -> Logits:
+        """Return the logits of the next unit of each tree that is being written; for `symbols` see `UnitDecoder`."""
         device = memory.states.device
         units = pad([(self.units.start, *partial.unit_ids) for _, partial in rows], 0).to(device)
         holes = pad([(*partial.filled, partial.open[-1]) for _, partial in rows], 0).to(device)
-        logits = self.units(units, holes, memory.select([item for item, _ in rows]))
+        logits = self.units(units, holes, memory.select([item for item, _ in rows]), symbols)
         last = torch.tensor([len(partial.unit_ids) for _, partial in rows], device=device)
         return to_numpy(logits[torch.arange(len(rows), device=device), last])
 
-    def _fill(
-        self, pairs: Sequence[tuple[int, Candidate]], utterances: Sequence[Subwords], memory: Memory
-    ) -> list[Parse]:
-        """Return the skeletons with their spans, all in one pass."""
-        label_ids = self.grammar.vocabulary.label_ids
-        read = [read_skeleton(candidate.skeleton, label_ids, self.spans.closing) for _, candidate in pairs]
-        device = memory.states.device
-        tokens = pad([skeleton.tokens for skeleton in read], self.spans.closing).to(device)
-        mask = pad([[1] * len(skeleton.tokens) for skeleton in read], 0).bool().to(device)
-        chosen = memory.select([item for item, _ in pairs])
-        starts, ends = (to_numpy(x.log_softmax(-1)) for x in self.spans(tokens, mask, chosen))
-        parses = []
-        for row, (item, candidate) in enumerate(pairs):
-            leaves = list(read[row].leaves)
-            subwords = slice(1, 1 + len(utterances[item].offsets))
-            parses.append(fill_leaves(candidate, starts[row, leaves, subwords], ends[row, leaves, subwords]))
-        return parses
+    def read(self, skeletons: Sequence[Sequence[Node]], memory: Memory) -> Reading:
+        """Return what the span decoder makes of the skeletons of each utterance, all in one pass."""
+        read = [self.read_skeleton(skeleton) for few in skeletons for skeleton in few]
+        batch = batch_skeletons(read, self.spans.closing, memory.states.device)
+        chosen = memory.select([item for item, few in enumerate(skeletons) for _ in few])
+        states = self.spans.read(batch.tokens, batch.mask, chosen)
+        return Reading(states, batch.is_node, chosen, [list(skeleton.leaves) for skeleton in read])
+
+    def read_skeleton(self, skeleton: Node) -> SkeletonTokens:
+        """Return a skeleton as the span decoder reads it."""
+        return read_skeleton(skeleton, self.grammar.vocabulary.label_ids, self.spans.closing)
+
+    def rank(self, reading: Reading) -> Tensor:
+        """Return the ranker's scores of skeletons, not yet weighted. Shape: (skeletons,)."""
+        assert self.spans.ranker is not None  # asked only where there is one
+        return cast(Tensor, self.spans.ranker(reading.states, reading.is_node))

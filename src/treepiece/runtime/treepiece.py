@@ -2,11 +2,13 @@
 
 One run of the graph `parse` answers most utterances: it encodes, scores the first unit, and points at the spans of that
 unit's leaves. Where the unit leaves placeholders open, and in a beam, `units` scores one more unit a step and `spans`
-points at the leaves of the finished skeletons. What depends on units alone is kept once computed.
+points at the leaves of the finished skeletons; where the model has a ranker, `spans` scores them too. What depends on
+units alone is kept once computed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -15,6 +17,7 @@ import numpy.typing as npt
 
 from treepiece.decoding.grammar import Partial
 from treepiece.decoding.parse import Parse, fill_leaves
+from treepiece.decoding.ranking import CANDIDATES, SURE, rerank
 from treepiece.decoding.search import Candidate, Logits, beam_search, merge_equal_trees
 from treepiece.decoding.skeleton import read_skeleton
 from treepiece.definition import Definition
@@ -34,6 +37,8 @@ class TreePieceRuntime:
     def __init__(self, definition: Definition, graphs: Graphs) -> None:
         self.grammar = definition.unit_grammar()
         self.graphs = graphs
+        self.ranks = self._has_ranker = definition.ranked
+        """Whether the ranker looks at beams: what it is worth can be seen by setting this to False."""
         self.first = self.grammar.allowed(self.grammar.start())[np.newaxis]
         """Which units a tree may begin with. Shape: (1, units)."""
         self._start = len(self.grammar.vocabulary)
@@ -42,7 +47,7 @@ class TreePieceRuntime:
         # Kept for each object, not for the class: what is kept goes with the object.
         self._tree = lru_cache(_KEPT)(self._assemble)
         self._prefix = lru_cache(_KEPT)(self._compute_prefix)
-        self._leaves = lru_cache(_KEPT)(self._compute_leaves)
+        self._rows = lru_cache(_KEPT)(self._compute_rows)
 
     def parse(self, ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
         """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
@@ -50,20 +55,26 @@ class TreePieceRuntime:
         states, log_p, unit, spans = self.graphs.run(PARSE, {"ids": ids, "allowed": allowed})
         if beam > 1:
             return [self._search(states[item], log_p[item], beam) for item in range(len(ids))]
-        return [
-            [self._finish(states[item], first, float(log_p[item, first]), spans[item])]
-            for item, first in enumerate(unit.tolist())
-        ]
+        return [[self._best(states[item], log_p[item], first, spans[item])] for item, first in enumerate(unit.tolist())]
 
-    def _finish(self, states: States, unit: int, log_p: float, spans: Array) -> Parse:
-        """Return the parse that begins with a unit: mostly there is nothing to add."""
+    def _best(self, states: States, first: Array, unit: int, spans: Array) -> Parse:
+        """Return the best parse, given the scores of the first unit: mostly that unit is all of it."""
+        log_p = float(first[unit])
+        if self._is_doubtful(log_p):
+            return self._search(states, first, 1)[0]
         if not self.grammar.holes[unit]:
             skeleton, n_leaves = self._tree((unit,))
             end = 2 * n_leaves
             return fill_leaves(Candidate(skeleton, (unit,), log_p), spans[0:end:2], spans[1:end:2])
         begun = self.grammar.extend(self.grammar.start(), unit, log_p)
         (found,) = beam_search([begun], lambda rows: self._score(rows, states), self.grammar)
+        if self._is_doubtful(found[0].log_p):
+            return self._search(states, first, 1)[0]
         return self._fill([self._candidate(found[0])], states)[0]
+
+    def _is_doubtful(self, log_p: float) -> bool:
+        """Return whether a tree of this log-probability is to be looked at again, beside others."""
+        return self.ranks and log_p < math.log(SURE)
 
     def _search(self, states: States, first: Array, beam: int) -> list[Parse]:
         """Return the parses of one utterance in a beam, given the scores of its first unit."""
@@ -71,9 +82,10 @@ class TreePieceRuntime:
         def score(rows: Sequence[tuple[int, Partial]]) -> Logits:
             return self._score(rows, states) if rows[0][1].unit_ids else first[np.newaxis]
 
-        (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=beam)
+        width = max(beam, CANDIDATES) if self.ranks else beam
+        (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=width)
         parses = self._fill(merge_equal_trees(found, self.grammar), states)
-        return sorted(parses, key=lambda parse: -parse.log_p)
+        return sorted(parses, key=lambda parse: -parse.log_p)[:beam]
 
     def _score(self, rows: Sequence[tuple[int, Partial]], states: States) -> Logits:
         """Return the logits of the next unit of each tree that is being written for one utterance."""
@@ -82,16 +94,19 @@ class TreePieceRuntime:
         return self.graphs.run(UNITS, inputs, small=True)[0]
 
     def _fill(self, candidates: Sequence[Candidate], states: States) -> list[Parse]:
-        """Return the skeletons with their spans, all in one run."""
-        leaves = [self._leaves(candidate.skeleton) for candidate in candidates]
-        most = max(1, *map(len, leaves))
-        padded = np.zeros((len(leaves), most, states.shape[1]), np.float32)
-        for row, few in zip(padded, leaves, strict=True):
-            row[: len(few)] = few
-        (spans,) = self.graphs.run(SPANS, {"leaves": padded, "states": _repeat(states, len(leaves))}, small=True)
+        """Return the skeletons with their spans, all in one run, and with what the ranker makes of them."""
+        read = [self._rows(candidate.skeleton) for candidate in candidates]
+        most = max(1, *(len(rows) for rows, _ in read))
+        padded = np.zeros((len(read), most, states.shape[1]), np.float32)
+        for place, (rows, _) in enumerate(read):
+            padded[place, : len(rows)] = rows
+        spans, *scores = self.graphs.run(SPANS, {"rows": padded, "states": _repeat(states, len(read))}, small=True)
+        if self.ranks:
+            totals = [float(few[: len(rows)].sum()) for few, (rows, _) in zip(scores[0], read, strict=True)]
+            candidates = rerank(candidates, totals)
         return [
-            fill_leaves(candidate, row[0 : 2 * len(few) : 2], row[1 : 2 * len(few) : 2])
-            for candidate, few, row in zip(candidates, leaves, spans, strict=True)
+            fill_leaves(candidate, of_rows[2 * leaves], of_rows[2 * leaves + 1])
+            for candidate, (_, leaves), of_rows in zip(candidates, read, spans, strict=True)
         ]
 
     def _candidate(self, partial: Partial) -> Candidate:
@@ -106,12 +121,16 @@ class TreePieceRuntime:
         inputs = {"units": np.array([(self._start, *unit_ids)]), "holes": np.array([holes])}
         return self.graphs.run(PREFIX, inputs, small=True)[0]
 
-    def _compute_leaves(self, skeleton: Node) -> Array:
-        """Return what the span decoder makes of the leaves of a skeleton. Shape: (leaves, width)."""
+    def _compute_rows(self, skeleton: Node) -> tuple[Array, npt.NDArray[np.intp]]:
+        """Return what the span decoder makes of the nodes of a skeleton, and which of them are its leaves.
+
+        Without a ranker the leaves are all that is asked for. Shape: (nodes, width), (leaves,).
+        """
         tokens, leaves = read_skeleton(skeleton, self._label_ids, self._closing)
         (states,) = self.graphs.run(SKELETON, {"tokens": np.array([tokens])}, small=True)
-        rows: Array = states[0, list(leaves)]
-        return rows
+        nodes = [place for place, token in enumerate(tokens) if token != self._closing] if self._has_ranker else leaves
+        rows: Array = states[0, list(nodes)]
+        return rows, np.searchsorted(nodes, leaves)
 
 
 def _repeat(states: States, n: int) -> States:

@@ -19,6 +19,7 @@ from lightning.fabric import Fabric
 
 from treepiece.errors import RecipeError
 from treepiece.models.trained import TrainedModel, save_model
+from treepiece.models.treepiece import TreePieceModel
 from treepiece.training.average import WeightAverage
 from treepiece.training.batches import plan_epoch
 from treepiece.training.checkpoint import TrainingTensors, load_checkpoint, save_checkpoint
@@ -27,10 +28,12 @@ from treepiece.training.log import CsvLog
 from treepiece.training.objectives import Objective
 from treepiece.training.observer import EpochReport, Observer, StepReport
 from treepiece.training.prediction import count_matches
+from treepiece.training.ranking import fit_weight
 from treepiece.training.recipe import Recipe
 from treepiece.training.schedule import make_optimizer, rate_factor
 
 _LOG_STEPS = 20
+_FITTED = 1000  # rows that the ranker's weight, a single number, is fitted on
 
 
 @dataclass
@@ -163,8 +166,11 @@ class Loop:
 
     def _validate(self, examples: Sequence[Example]) -> tuple[int, float, float]:
         """Return the number of rows, EM and EM-S, each process having parsed its share of the rows."""
+        model = self._trained.model
+        if isinstance(model, TreePieceModel) and model.ranks:
+            fit_weight(model, examples[:_FITTED])  # the same rows and so the same weight in each process
         share = examples[self._fabric.global_rank :: self._fabric.world_size]
-        counts = count_matches(self._trained.model, share, lambda n: self._observer.stage("validating", n, len(share)))
+        counts = count_matches(model, share, lambda n: self._observer.stage("validating", n, len(share)))
         n_rows, exact, skeletons = self._sum(counts).tolist()
         return n_rows, exact / n_rows, skeletons / n_rows
 

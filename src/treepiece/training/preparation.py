@@ -67,7 +67,12 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
     skeletons = [row.skeleton for row in rows]
     tokenizer = _train_tokenizer(skeletons, recipe, observer) if recipe.model is ModelKind.TREEPIECE else None
     definition = Definition.of_trees(
-        recipe.model, set(skeletons), decoder=recipe.decoder, composed=recipe.units.composed, tokenizer=tokenizer
+        recipe.model,
+        set(skeletons),
+        decoder=recipe.decoder,
+        composed=recipe.units.composed,
+        tokenizer=tokenizer,
+        ranked=recipe.ranking.weight > 0,
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)

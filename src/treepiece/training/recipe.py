@@ -92,6 +92,24 @@ class UnitConfig:
 
 
 @dataclass(frozen=True)
+class RankingConfig:
+    """How a ranker of the beam's candidates is trained.
+
+    `weight` is that of its loss; with 0 there is no ranker. `share` is the share of each batch that is searched for
+    candidates: the rows whose gold tree the unit decoder finds least probable.
+    """
+
+    weight: float = 0.0
+    share: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < math.inf:
+            raise OptionError(f"weight must be a number, 0 or more, got {self.weight!r}")
+        if not 0 < self.share <= 1:
+            raise OptionError(f"share must be above 0 and at most 1, got {self.share!r}")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """How a model is trained.
 
@@ -117,6 +135,7 @@ class Recipe:
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     units: UnitConfig = field(default_factory=UnitConfig)
+    ranking: RankingConfig = field(default_factory=RankingConfig)
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed, 0, 2**63 - 1)

@@ -1,24 +1,26 @@
-"""The loss of the TreePiece parser: the next unit, and the first and last subword of each leaf.
+"""The loss of the TreePiece parser: the next unit, the first and last subword of each leaf, and the ranking of beams.
 
-loss = units + span weight * (start + end)
+loss = units + span weight * (start + end) + ranking weight * ranking
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import cast
 
 import numpy as np
 from torch import Tensor, nn
 
-from treepiece.decoding.skeleton import SkeletonTokens, read_skeleton
+from treepiece.decoding.skeleton import SkeletonTokens
+from treepiece.models.skeletons import batch_skeletons
 from treepiece.models.treepiece import TreePieceModel
 from treepiece.models.utterances import Memory, encode_utterances, pad
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer, UnitIds
 from treepiece.training.examples import Example
 from treepiece.training.losses import IGNORED, cross_entropy
+from treepiece.training.objectives.ranking import RankingLoss
 from treepiece.training.recipe import Recipe
-from treepiece.trees.node import Node
 
 
 class TreePieceObjective(nn.Module):
@@ -34,7 +36,8 @@ class TreePieceObjective(nn.Module):
         self._tokenizer = tokenizer
         self._unit_ids = tokenizer.encode_batch([example.frame.skeleton for example in examples])
         self._holes = cache(self._filled)
-        self._tokens = cache(self._skeleton_tokens)
+        self._tokens = cache(model.read_skeleton)
+        self._ranking = RankingLoss(model, recipe.ranking)
 
     def begin_epoch(self, epoch: int) -> None:
         """Where the recipe samples, cut the trees into units anew."""
@@ -47,23 +50,31 @@ class TreePieceObjective(nn.Module):
         """Return the losses of some examples by name; what is minimised is `loss`."""
         examples = [self._examples[place] for place in places]
         memory = encode_utterances(self.model.encoder, [example.subwords for example in examples])
-        units = self._unit_loss([self._unit_ids[place] for place in places], memory)
+        targets = [self._unit_ids[place] for place in places]
+        wanted = pad(targets, IGNORED).to(memory.states.device)
+        symbols = self.model.units.symbols()
+        logits = self._unit_logits(targets, memory, symbols)
+        units = cross_entropy(logits, wanted, self.recipe.label_smoothing)
         start, end = self._span_losses(examples, memory)
-        return {"loss": units + self.recipe.span_weight * (start + end), "units": units, "start": start, "end": end}
+        losses = {"units": units, "start": start, "end": end}
+        loss = units + self.recipe.span_weight * (start + end)
+        if self.recipe.ranking.weight:
+            skeletons = [example.frame.skeleton for example in examples]
+            losses["ranking"] = self._ranking(skeletons, logits.detach(), wanted, memory, symbols.detach())
+            loss = loss + self.recipe.ranking.weight * losses["ranking"]
+        return {"loss": loss, **losses}
 
-    def _unit_loss(self, targets: Sequence[UnitIds], memory: Memory) -> Tensor:
+    def _unit_logits(self, targets: Sequence[UnitIds], memory: Memory, symbols: Tensor) -> Tensor:
         decoder, device = self.model.units, memory.states.device
         inputs = pad([(decoder.start, *unit_ids[:-1]) for unit_ids in targets], 0).to(device)
         holes = pad([self._holes(unit_ids) for unit_ids in targets], 0).to(device)
-        logits = decoder(inputs, holes, memory)
-        return cross_entropy(logits, pad(targets, IGNORED).to(device), self.recipe.label_smoothing)
+        return cast(Tensor, decoder(inputs, holes, memory, symbols))
 
     def _span_losses(self, examples: Sequence[Example], memory: Memory) -> tuple[Tensor, Tensor]:
         device = memory.states.device
         read = [self._tokens(example.frame.skeleton) for example in examples]
-        tokens = pad([skeleton.tokens for skeleton in read], self.model.spans.closing).to(device)
-        mask = pad([[1] * len(skeleton.tokens) for skeleton in read], 0).bool().to(device)
-        starts, ends = self.model.spans(tokens, mask, memory)
+        skeletons = batch_skeletons(read, self.model.spans.closing, device)
+        starts, ends = self.model.spans(skeletons.tokens, skeletons.mask, memory)
         first, last = _pointer_targets(examples, read)
         return cross_entropy(starts, pad(first, IGNORED).to(device)), cross_entropy(ends, pad(last, IGNORED).to(device))
 
@@ -74,9 +85,6 @@ class TreePieceObjective(nn.Module):
         for unit_id in unit_ids:
             partial = grammar.extend(partial, unit_id, 0.0)
         return partial.filled
-
-    def _skeleton_tokens(self, skeleton: Node) -> SkeletonTokens:
-        return read_skeleton(skeleton, self.model.grammar.vocabulary.label_ids, self.model.spans.closing)
 
 
 def _pointer_targets(
