@@ -13,6 +13,7 @@ LAYERS = [
     "options",
     "files",
     "bundle",
+    "shipped",
     "trees",
     "tokenizer",
     "decoding",
@@ -33,13 +34,14 @@ OUTSIDE = {
     "options": set(),
     "files": set(),
     "bundle": set(),
+    "shipped": set(),
     "trees": set(),
     "tokenizer": {"numpy"},
     "decoding": {"numpy"},
     "text": {"tokenizers"},
     "definition": set(),
     "runtime": {"numpy", "onnxruntime"},
-    "export": {"torch", "numpy", "onnx", "onnxruntime"},
+    "export": {"torch", "numpy", "onnx", "onnxruntime", "yaml"},
     "jobs": {"pyarrow", "ray", "numpy"},
     "models": {"torch", "transformers", "huggingface_hub", "safetensors"},
     "training": {"torch", "numpy", "lightning", "safetensors", "yaml"},
@@ -65,7 +67,7 @@ def imports(path):
 FILES = [
     path
     for path in SOURCE.rglob("*.py")
-    if path.parent != SOURCE or path.stem in ("errors", "options", "files", "bundle", "text", "definition")
+    if path.parent != SOURCE or path.stem in ("errors", "options", "files", "bundle", "shipped", "text", "definition")
 ]
 
 

@@ -5,7 +5,7 @@
     training.json         recipe, data and scores of the training
     subwords.json         the encoder's subword tokenizer, in the format of Hugging Face
     tokenizer/            the tree tokenizer (TreePiece only)
-    weights.safetensors   the weights in PyTorch's names
+    weights.safetensors   the weights in PyTorch's names, in single or half precision; graphs do without
     onnx/                 graphs for the runtime, in single precision and in int8
     runtime.json          what was measured when the graphs were made
     README.md             the model card

@@ -56,3 +56,41 @@ def test_export_without_data_says_what_is_missing(tiny_bundle, tmp_path):
 def test_nothing_to_export(tiny_bundle, tmp_path):
     result = run("export", tiny_bundle.parent / "model", "--output", tmp_path, "--no-int8", "--no-float")
     assert isinstance(result.exception, OptionError)
+
+
+def test_weights_alone_with_notes(tiny_bundle, data, tmp_path):
+    model, output = tiny_bundle.parent / "model", tmp_path / "weights"
+    (tmp_path / "notes.md").write_text("## Who made it\n\nEin Müller.\n", encoding="utf-8")
+    result = run(
+        *("export", model, "--output", output, "--no-float", "--no-int8", "--weights", "float"),
+        *("--notes", tmp_path / "notes.md", "--data", data),
+    )
+    assert result.exit_code == 0, result.output
+    assert "30 of 30" in result.stdout
+    assert f"treepiece train DATA --output DIR --init {output}" in result.stderr
+    card = (output / "README.md").read_text(encoding="utf-8")
+    assert "## Who made it\n\nEin Müller.\n\n## How it was made" in card
+    assert "| weights-float | 30 | " in card
+    parsed = run("parse", "--model", output, "call mom")
+    assert "a trained model without graphs" in str(parsed.exception)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--weights", "int4"), "--weights must be one of none, float, half, got 'int4'"),
+        (
+            ("--notes", "missing.md"),
+            "--notes missing.md: cannot be read: No such file or directory: give a Markdown file",
+        ),
+        (("--notes", "latin.md"), "--notes latin.md: cannot be read: it is not UTF-8: give a Markdown file"),
+        (("--notes", "."), "--notes .: cannot be read: Is a directory: give a Markdown file"),
+    ],
+)
+def test_wrong_options(tiny_bundle, tmp_path, monkeypatch, given, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin.md").write_bytes(b"M\xfcller")
+    result = run("export", tiny_bundle.parent / "model", "--output", "out", *given)
+    assert isinstance(result.exception, OptionError)
+    assert str(result.exception) == message
+    assert not (tmp_path / "out").exists()

@@ -204,13 +204,13 @@ def test_faults_are_one_line_and_exit_code_2(tmp_path):
 
 
 def test_without_a_model(monkeypatch, tmp_path):
-    monkeypatch.setattr("treepiece.runtime.parser.BUNDLED", tmp_path / "nowhere")
-    with pytest.raises(TreepieceError, match="no model comes with this installation: give --model DIR"):
+    monkeypatch.setattr("treepiece.shipped.GRAPHS_FOLDER", tmp_path / "nowhere")
+    with pytest.raises(TreepieceError, match="bundled: this installation has no model in it .* give its folder"):
         CliRunner().invoke(app, ["parse", "hello"], catch_exceptions=False)
 
 
 def test_the_model_of_the_package(monkeypatch, tiny_bundle, parser):
-    monkeypatch.setattr("treepiece.runtime.parser.BUNDLED", tiny_bundle)
+    monkeypatch.setattr("treepiece.shipped.GRAPHS_FOLDER", tiny_bundle)
     result = CliRunner().invoke(app, ["parse", "--top", "--threads", "1", TEXTS[0]], catch_exceptions=False)
     assert result.stdout == f"{parser(TEXTS[0]).tree}\n"
 

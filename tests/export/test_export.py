@@ -177,10 +177,7 @@ def test_eight_bits_are_nearly_as_good(transposed):
 def test_export_twice_gives_the_same_graphs(tiny_bundle, tmp_path):
     model = tiny_bundle.parent / "model"
     examples, _ = make_examples(rows_of(60, seed=1), load_model(model).subwords)
-    options = ExportOptions(least_agreement=0.0, weights=True)
+    options = ExportOptions(least_agreement=0.0)
     export_model(model, tmp_path, examples, Silent(), options, data="toy rows")
-    first, second = read_bundle(tiny_bundle).files, dict(read_bundle(tmp_path).files)
-    assert second.pop("weights.safetensors")
-    assert second == first
-    assert load_model(tmp_path).definition.kind == "treepiece", "with weights it can be trained on from"
+    assert read_bundle(tmp_path).files == read_bundle(tiny_bundle).files
     shutil.rmtree(tmp_path)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from treepiece.cli.console import note, progress, say_json, say_table
-from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
+from treepiece.cli.reading import BUNDLED_HELP, Data, Json, Split, Strict, load_rows
 from treepiece.data.rows import Row
 from treepiece.evaluation.bootstrap import PairedTest, paired_test
 from treepiece.evaluation.outcomes import Outcome
@@ -31,14 +31,20 @@ _CONFUSIONS = 10
 
 def evaluate(
     data: Data,
-    model: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `treepiece train` or `export` wrote.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR", help=f"The folder of a model that `treepiece train` or `export` wrote, {BUNDLED_HELP}"
+        ),
+    ],
     split: Split = "eval",
     beam: Annotated[int, typer.Option(help="How many candidates the search keeps; 1 is greedy.")] = 1,
     precision: Annotated[
         str | None, typer.Option(help="Evaluate the graphs of a bundle: float or int8; else PyTorch, if it can.")
     ] = None,
     compare: Annotated[
-        Path | None, typer.Option(metavar="DIR2", help="Another model, for a paired test on the same rows.")
+        str | None,
+        typer.Option(metavar="DIR2", help="Another model, for a paired test on the same rows; `bundled` too."),
     ] = None,
     errors: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write each miss with its gold and predicted tree, as JSONL.")
@@ -57,6 +63,7 @@ def evaluate(
     - `treepiece evaluate --model model topv2 --split eval`
     - `treepiece evaluate --model model my.tsv --errors misses.jsonl --json`
     - `treepiece evaluate --model bundle my.tsv --precision int8`
+    - `treepiece evaluate --model model my.tsv --compare bundled`
     """
     from treepiece.cli.predicting import load_predictor
 

@@ -15,10 +15,11 @@ import typer
 
 from treepiece.cli.console import note, progress, say, say_json, stderr, wants_colour
 from treepiece.cli.extras import needs_extra
-from treepiece.cli.reading import Json
+from treepiece.cli.reading import BUNDLED_HELP, Json
 from treepiece.errors import DataError, OptionError, TextError, TreepieceError
 from treepiece.jobs.job import Engine, Job
 from treepiece.jobs.streams import Item, read_file, read_pipe
+from treepiece.shipped import BUNDLED
 from treepiece.trees.outline import outline
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def parse(
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT", help="What to parse; - reads one a line from a pipe.")
     ] = None,
-    model: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder that `treepiece export` wrote.")] = None,
+    model: Annotated[
+        str, typer.Option(metavar="DIR", help=f"The folder of a model that `treepiece export` wrote, {BUNDLED_HELP}")
+    ] = BUNDLED,
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Rows to parse: .txt, .jsonl, .tsv or .parquet.")
     ] = None,
@@ -66,6 +69,7 @@ def parse(
 
     Examples:
 
+    - `treepiece parse "set an alarm for 8 am"`
     - `treepiece parse --model bundle "set an alarm for 8 am"`
     - `tail -f utterances.log | treepiece parse --model bundle --json`
     - `treepiece parse --model bundle --input rows.jsonl --output parsed.parquet`
@@ -108,13 +112,11 @@ def _check_extras(source: Path | None, output: Path | None, engine: Engine) -> N
             import_ray()
 
 
-def _load(model: Path | None, int8: bool | None, threads: int | None) -> Parser:
-    from treepiece.runtime.parser import BUNDLED, Parser
+def _load(model: str, int8: bool | None, threads: int | None) -> Parser:
+    from treepiece.runtime.parser import Parser
 
-    if model is None and not BUNDLED.is_dir():
-        raise OptionError("no model comes with this installation: give --model DIR, which `treepiece export` wrote")
     precision = None if int8 is None else "int8" if int8 else "float"
-    return Parser.load(model or BUNDLED, precision=precision, threads=threads)
+    return Parser.load(model, precision=precision, threads=threads)
 
 
 @dataclass(frozen=True)

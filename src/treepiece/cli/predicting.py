@@ -14,6 +14,7 @@ from treepiece.evaluation.outcomes import Outcome
 from treepiece.options import one_of
 from treepiece.runtime.graphs import Precision, as_ids, precisions_in
 from treepiece.runtime.parser import Parser
+from treepiece.shipped import find_graphs
 from treepiece.training.examples import Example, make_examples
 
 OnRows = Callable[[int], None]
@@ -33,9 +34,10 @@ class Predictor(Protocol):
         """Return the outcome of each example."""
 
 
-def load_predictor(folder: Path, precision: str | None) -> Predictor:
-    """Return the parser in a folder: its graphs if a precision is named or there is nothing else, else PyTorch's."""
+def load_predictor(model: str | Path, precision: str | None) -> Predictor:
+    """Return a parser: on graphs if a precision is named or the folder has nothing else, else in PyTorch."""
     wanted = one_of("--precision", precision, Precision) if precision is not None else None
+    folder = find_graphs(model)
     bundle = read_bundle(folder, check=False)
     if wanted is not None or (WEIGHTS not in bundle.files and precisions_in(bundle)):
         return _Graphs(Parser.load(folder, precision=wanted))

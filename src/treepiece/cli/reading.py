@@ -25,6 +25,9 @@ Split = Annotated[str, typer.Option(help="Which files of a folder: those named D
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 
+BUNDLED_HELP = "or `bundled`: the one that comes with treepiece (a folder of yours that is called so is `./bundled`)."
+"""How an option that takes the folder of a model goes on. Its type is `str`: a `Path` would drop the `./`."""
+
 
 def load_rows(data: str, *, split: str, strict: bool = False) -> list[Row]:
     """Return the rows of a data source; report on standard error those that could not be read."""

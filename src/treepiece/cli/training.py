@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,9 +10,11 @@ import typer
 from treepiece.bundle import TRAINING, read_bundle
 from treepiece.cli.console import note, say_json, say_table
 from treepiece.cli.extras import needs_training
-from treepiece.cli.reading import Data, Json, Split, Strict, load_rows
+from treepiece.cli.interrupts import stop_on_interrupt
+from treepiece.cli.reading import BUNDLED_HELP, Data, Json, Split, Strict, load_rows
 from treepiece.cli.watching import Watcher
 from treepiece.errors import CheckpointError, OptionError
+from treepiece.shipped import find_weights
 
 _INHERITED = {"encoder", "decoder", "units"}
 
@@ -42,7 +40,12 @@ def train(
         str | None, typer.Option(metavar="SPLIT", help="Validate with this split of DATA, or of --validation.")
     ] = None,
     init: Annotated[
-        Path | None, typer.Option(metavar="BUNDLE", help="Go on from a trained model; new labels are added.")
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help=f"Go on from a trained model, new labels are added: its folder, {BUNDLED_HELP} The weights of that "
+            "are in a clone of the repository only.",
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in DIR from its last checkpoint.")
@@ -58,6 +61,7 @@ def train(
     Examples:
 
     - `treepiece train my.tsv --output model`
+    - `treepiece train my.tsv --output model --init bundled`
     - `treepiece train topv2 --output model --recipe recipes/topv2-minilm-treepiece.yaml`
     - `torchrun --nproc-per-node 2 -m treepiece train my.tsv --output model`
     """
@@ -81,11 +85,12 @@ def train(
     settings = run.planned_recipe(output) if goes_on else read_recipe(recipe, changes)
     if goes_on and (recipe is not None or changes):
         _check_same(settings, read_recipe(recipe, changes), set(vars(settings)) if recipe else set(changes), init)
+    start = find_weights(init) if init is not None and not goes_on else None  # before any work is done
     rows = _training_data(data, split, validation, validation_split, strict, settings)
     fabric = run.make_fabric()
-    with Watcher(is_shown=fabric.is_global_zero) as watcher, _stop_on_interrupt() as should_stop:
+    with Watcher(is_shown=fabric.is_global_zero) as watcher, stop_on_interrupt() as should_stop:
         if not goes_on:
-            run.begin_together(fabric, output, rows, settings, init=init, observer=watcher)
+            run.begin_together(fabric, output, rows, settings, init=start, observer=watcher)
         result = run.go_on(output, rows, observer=watcher, should_stop=should_stop, fabric=fabric)
         run.leave(fabric)
     if not fabric.is_global_zero:
@@ -128,7 +133,7 @@ def _training_data(
     return Rows(rows, load_rows(validation or data, split=validation_split or "eval", strict=strict))
 
 
-def _check_same(planned: Recipe, given: Recipe, names: set[str], init: Path | None) -> None:
+def _check_same(planned: Recipe, given: Recipe, names: set[str], init: str | None) -> None:
     """Raise if what is given now differs from what the run began with, but for what a bundle to start from decides."""
     from treepiece.training.configs import write_config
 
@@ -139,22 +144,3 @@ def _check_same(planned: Recipe, given: Recipe, names: set[str], init: Path | No
                 f"--resume: the run began with {name} = {before[name]!r}, now it is {now[name]!r}: "
                 "leave it out, or begin a new run in another folder"
             )
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Give a function that tells whether Ctrl-C (or SIGTERM) came; the second time it interrupts at once."""
-    signals: list[int] = []
-
-    def remember(number: int, _: FrameType | None) -> None:
-        if signals:
-            raise KeyboardInterrupt
-        signals.append(number)
-        note("stopping after this step, to save; once more to stop at once")
-
-    before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(signals)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from treepiece.bundle import CARD, CONFIG, RUNTIME, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, read_bundle, write_bundle
+from treepiece.bundle import CARD, CONFIG, RUNTIME, SUBWORDS, TOKENIZER, TRAINING, read_bundle, write_bundle
+from treepiece.decoding.parse import Parse
 from treepiece.errors import OptionError
-from treepiece.export.card import write_card
+from treepiece.export.card import Card
 from treepiece.export.checking import (
     LEAST_AGREEMENT,
     Parity,
@@ -29,6 +30,7 @@ from treepiece.export.linear import autoregressive_graphs, non_autoregressive_gr
 from treepiece.export.outliers import tame_outliers
 from treepiece.export.quantize import quantize, to_bytes
 from treepiece.export.treepiece import treepiece_graphs
+from treepiece.export.weights import Weights, weight_files
 from treepiece.models.ar import AutoregressiveModel
 from treepiece.models.trained import TrainedModel, load_model
 from treepiece.models.treepiece import TreePieceModel
@@ -56,24 +58,28 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What is exported: in which precisions, with or without the weights, and what the model card says of the data."""
+    """What is exported: graphs in which precisions, which weights, and what only people know for the model card.
+
+    `licence` is a line on the data and its licence, `notes` are Markdown with all that needs more room.
+    """
 
     precisions: Sequence[Precision] = (Precision.FLOAT, Precision.INT8)
-    weights: bool = False
+    weights: Weights = Weights.NONE
     licence: str = ""
+    notes: str = ""
     least_agreement: float = LEAST_AGREEMENT
 
     def __post_init__(self) -> None:
-        if not self.precisions:
-            raise OptionError("there is nothing to export: give one precision at least, float or int8")
+        if not self.precisions and self.weights is Weights.NONE:
+            raise OptionError("there is nothing to export: give graphs in float or int8, or --weights float or half")
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was found out on the way, by precision."""
+    """What was found out on the way: of graphs by their precision, of weights as `weights-float` or `weights-half`."""
 
-    parities: dict[Precision, Parity] = field(default_factory=dict)
-    qualities: dict[Precision, Quality] = field(default_factory=dict)
+    parities: dict[str, Parity] = field(default_factory=dict)
+    qualities: dict[str, Quality] = field(default_factory=dict)
 
 
 def export_model(
@@ -85,7 +91,7 @@ def export_model(
     *,
     data: str = "",
 ) -> Exported:
-    """Write a bundle with graphs, if they answer as PyTorch does on the examples.
+    """Write a bundle with graphs or weights, if they answer as the trained model does on the examples.
 
     `data` names where the examples come from; without it they are for the comparison only, not for scores.
     """
@@ -93,7 +99,8 @@ def export_model(
     trained = load_model(source)
     trained.model.to("cpu")
     bundle = read_bundle(source, check=False)
-    files = {name: bundle.read(name) for name in _carried_over(bundle.files, options)}
+    files = {name: bundle.read(name) for name in _carried_over(bundle.files)}
+    files |= weight_files(trained, options.weights)
     files |= _graph_files(trained, options.precisions, observer, _spread(examples, SAMPLED))
     facts = {"longest": trained.subwords.longest}
     with tempfile.TemporaryDirectory() as draft:
@@ -106,16 +113,24 @@ def export_model(
         "parity": {name: asdict(parity) for name, parity in exported.parities.items()},
         "quality": {name: quality.to_json() for name, quality in exported.qualities.items()},
     }
-    card = write_card(trained.definition, trained.facts, exported.parities, exported.qualities, data, options.licence)
-    files |= {RUNTIME: json.dumps(runtime, indent=1).encode(), CARD: card.encode()}
+    card = Card(
+        trained.definition,
+        trained.facts,
+        trained.subwords.longest,
+        exported.parities,
+        exported.qualities,
+        data,
+        options.licence,
+        options.notes,
+    )
+    files |= {RUNTIME: json.dumps(runtime, indent=1).encode(), CARD: card.to_markdown().encode()}
     write_bundle(output, str(trained.definition.kind), files)
     return exported
 
 
-def _carried_over(names: Iterable[str], options: ExportOptions) -> list[str]:
+def _carried_over(names: Iterable[str]) -> list[str]:
     """Return the files of a trained model that its runtime needs too."""
-    wanted = {CONFIG, TRAINING, SUBWORDS, *([WEIGHTS] if options.weights else [])}
-    return [name for name in names if name in wanted or name.startswith(f"{TOKENIZER}/")]
+    return [name for name in names if name in (CONFIG, TRAINING, SUBWORDS) or name.startswith(f"{TOKENIZER}/")]
 
 
 def model_graphs(trained: TrainedModel) -> dict[str, Graph]:
@@ -131,6 +146,8 @@ def model_graphs(trained: TrainedModel) -> dict[str, Graph]:
 def _graph_files(
     trained: TrainedModel, precisions: Sequence[Precision], observer: Observer, sample: Sequence[Example]
 ) -> dict[str, bytes]:
+    if not precisions:
+        return {}
     graphs = model_graphs(trained)
     observer.on_stage("writing graphs", len(graphs))
     files = {}
@@ -167,18 +184,27 @@ def _check(
     *,
     is_scored: bool,
 ) -> Exported:
-    """Return how the graphs in a folder compare with PyTorch, and what they score."""
+    """Return how the graphs and weights in a folder compare with the trained model, and what they score."""
     utterances = [example.subwords for example in examples]
     compared = _spread(utterances, CHECKED)
     observer.on_stage("parsing with PyTorch", len(compared))
     wanted = parse_with_torch(trained, compared, observer.on_step)
     exported = Exported()
+
+    def judge(parses: Sequence[Parse], precision: str, what: str) -> None:
+        name = precision if what == "graphs" else f"{what}-{precision}"
+        found = _spread(parses, CHECKED)
+        exported.parities[name] = check_parity(wanted, found, precision, options.least_agreement, what=what)
+        if is_scored:
+            exported.qualities[name] = measure(examples, parses)
+
     for precision in options.precisions:
         parser = Parser.load(folder, precision=precision)
         observer.on_stage(f"parsing in {precision}", len(utterances))
-        parses = parse_with_graphs(parser, utterances, observer.on_step)
-        found = _spread(parses, CHECKED)
-        exported.parities[precision] = check_parity(wanted, found, precision, options.least_agreement)
-        if is_scored:
-            exported.qualities[precision] = measure(examples, parses)
+        judge(parse_with_graphs(parser, utterances, observer.on_step), precision, "graphs")
+    if options.weights is not Weights.NONE:
+        kept = load_model(folder)
+        kept.model.to("cpu")
+        observer.on_stage(f"parsing with the weights in {options.weights}", len(utterances))
+        judge(parse_with_torch(kept, utterances, observer.on_step), options.weights, "weights")
     return exported

@@ -17,6 +17,7 @@ from treepiece.definition import Definition
 from treepiece.errors import BundleError
 from treepiece.models.build import ParserModel, build_model
 from treepiece.models.encoder import Encoder
+from treepiece.shipped import find_weights
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
@@ -45,12 +46,11 @@ def save_model(folder: Path, trained: TrainedModel) -> None:
     """Write a bundle."""
     definition, encoder = trained.definition, trained.model.encoder
     config = {"model": definition.to_json(), "encoder": encoder.to_json()}
-    state = trained.model.state_dict()
     files = {
         CONFIG: json.dumps(config, indent=1).encode(),
         TRAINING: json.dumps(trained.facts, indent=1).encode(),
         SUBWORDS: trained.subwords.text.encode(),
-        WEIGHTS: safetensors.torch.save({name: tensor.contiguous() for name, tensor in state.items()}),
+        WEIGHTS: write_weights(trained.model),
     }
     if definition.tokenizer is not None:
         units = vocabulary_files(definition.tokenizer.units, definition.tokenizer.report)
@@ -58,9 +58,16 @@ def save_model(folder: Path, trained: TrainedModel) -> None:
     write_bundle(folder, str(definition.kind), files)
 
 
+def write_weights(model: ParserModel, dtype: torch.dtype = torch.float32) -> bytes:
+    """Return the weights of a model as safetensors, rounded to a type; what are no fractions stay as they are."""
+    state = model.state_dict()
+    rounded = {name: tensor.to(dtype) if tensor.is_floating_point() else tensor for name, tensor in state.items()}
+    return safetensors.torch.save({name: tensor.contiguous() for name, tensor in rounded.items()})
+
+
 def load_model(folder: str | Path) -> TrainedModel:
-    """Return the model in a bundle, ready to parse."""
-    bundle = read_bundle(folder)
+    """Return the model in a bundle that has weights, ready to parse; `bundled` is the one that comes with treepiece."""
+    bundle = read_bundle(find_weights(folder))
     config = bundle.read_json(CONFIG)
     has_units = any(name.startswith(f"{TOKENIZER}/") for name in bundle.files)
     tokenizer = TreePieceTokenizer.load(bundle.folder / TOKENIZER) if has_units else None
@@ -76,6 +83,11 @@ def load_model(folder: str | Path) -> TrainedModel:
 
 
 def _load_weights(model: ParserModel, bundle: Bundle) -> None:
+    if WEIGHTS not in bundle.files:
+        raise BundleError(
+            f"{bundle.folder}: a model without {WEIGHTS}, to parse with only: give the folder that `treepiece train` "
+            "wrote, or export that again with --weights half"
+        )
     try:
         weights = safetensors.torch.load(bundle.read(WEIGHTS))
     except SafetensorError as error:

@@ -18,6 +18,7 @@ from treepiece.runtime.confidence import Temperatures
 from treepiece.runtime.graphs import Graphs, Precision, precisions_in
 from treepiece.runtime.nar import NonAutoregressiveRuntime
 from treepiece.runtime.treepiece import PARSE, TreePieceRuntime
+from treepiece.shipped import find_graphs
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 
@@ -38,7 +39,7 @@ _MODELS: dict[ModelKind, Callable[[Definition, Graphs], RuntimeModel]] = {
 
 def open_bundle(folder: str | Path) -> Bundle:
     """Return a bundle that has graphs; its files are checked as they are read."""
-    bundle = read_bundle(folder, check=False)
+    bundle = read_bundle(find_graphs(folder), check=False)
     if not precisions_in(bundle):
         raise BundleError(
             f"{bundle.folder}: a trained model without graphs: make it ready with `treepiece export {bundle.folder} "

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from treepiece.decoding.parse import Parse
 from treepiece.definition import ModelKind
-from treepiece.errors import BundleError, OptionError, TextError
+from treepiece.errors import OptionError, TextError
 from treepiece.options import fraction, one_of, whole_number
 from treepiece.runtime.confidence import confidence, leaf_confidences, shares
 from treepiece.runtime.graphs import Graphs, Precision, as_ids
@@ -30,11 +30,10 @@ from treepiece.runtime.models import (
 )
 from treepiece.runtime.reading import read_texts
 from treepiece.runtime.result import Candidate, Result
+from treepiece.shipped import BUNDLED
 from treepiece.text import Subwords
 from treepiece.trees.frame import Frame
 
-BUNDLED = Path(__file__).parents[1] / "bundled"
-"""Where the model that comes with the package is."""
 MOST_READINGS = 100
 _GROUP = {Precision.FLOAT: 32, Precision.INT8: 1}
 """How many texts share a run. In int8 each has its own: numbers are rounded on a scale that all of a run would share,
@@ -44,6 +43,7 @@ and an answer would depend on the texts beside it."""
 class Parser:
     """Parses texts with the model of a bundle. Threads may share it; a text has the same answer alone and in a batch.
 
+    `folder` is a bundle with graphs, or `bundled`: the model that comes with treepiece.
     `threads` is how many one text is parsed with, and how many texts of a batch at a time; by default, all cores.
     """
 
@@ -69,17 +69,15 @@ class Parser:
     def load(
         cls, folder: str | Path, *, precision: Precision | str | None = None, threads: int | None = None
     ) -> Parser:
-        """Return a parser for a bundle that `treepiece export` wrote; by default in the fastest precision it has."""
+        """Return a parser for a bundle that `treepiece export` wrote; by default in the fastest precision it has.
+
+        `Parser.load("bundled")` is `Parser.bundled()`; a folder of that name is `./bundled`.
+        """
         return cls(folder, precision=precision, threads=threads)
 
     @classmethod
     def bundled(cls, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
-        """Return a parser for the model that comes with the package."""
-        if not BUNDLED.is_dir():
-            raise BundleError(
-                "this installation has no model inside: train one with `treepiece train`, make it ready with "
-                "`treepiece export`, and give its folder"
-            )
+        """Return a parser for the model that comes with treepiece."""
         return cls(BUNDLED, precision=precision, threads=threads)
 
     @cached_property

@@ -1,0 +1,112 @@
+"""The model card: complete for anybody's model, and right."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+from treepiece.definition import DecoderConfig, Definition, ModelKind
+from treepiece.export.card import Card
+from treepiece.export.checking import Parity, Quality
+from treepiece.runtime.confidence import Temperatures
+from treepiece.training.configs import write_config
+from treepiece.training.recipe import OptimizerConfig, Recipe, Schedule, read_recipe
+
+PARITY = Parity(1000, 991, 0.25)
+QUALITY = Quality(17160, 0.8255, 0.8505, Temperatures(1.37, 4.4), 0.044, 0.029, 0.152, 0.014)
+DEFINITION = Definition(ModelKind.AR, ("IN:FLY", "SL:CITY"), frozenset({(None, "IN:FLY")}), DecoderConfig())
+RECIPE = Recipe(
+    model=ModelKind.AR, epochs=3, optimizer=OptimizerConfig({"decoder": 1e-5}, schedule=Schedule.EXPONENTIAL)
+)
+TRAINING = {"recipe": write_config(RECIPE), "rows": 122597, "validation": {"rows": 2000, "em": 0.812, "epoch": 2}}
+CARD = Card(
+    DEFINITION, TRAINING, 512, {"int8": PARITY}, {"int8": QUALITY}, "my rows, eval", "mine, CC0", "## Data\n\n{x}"
+)
+
+
+def test_a_card_says_everything():
+    text = CARD.to_markdown()
+    for words in (
+        "# An autoregressive semantic parser",
+        "- Data and licence: mine, CC0.",
+        "treepiece parse --model FOLDER",
+        "On my rows, eval.",
+        "| int8 | 17,160 | 82.55% | 85.05% |",
+        "| int8 | 1.37 | 0.044, 0.029 | 4.40 | 0.152, 0.014 |",
+        "every other of the rows above",
+        "more than 512 subwords is refused",
+        "\n\n## Data\n\n{x}\n\n",
+        "Trained on 122,597 rows.",
+        "number 2: EM 81.20% on 2,000 other rows.",
+        "| int8 | 1,000 | 99.10% | 2.5e-01 |",
+        "Intents (1): FLY.",
+        "Slots (1): CITY.",
+    ):
+        assert words in text, words
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+        "Use",
+        "Scores",
+        "Confidence",
+        "Limits",
+        "Data",
+        "How it was made",
+        "Compared with the trained model in PyTorch",
+        "Labels",
+    ]
+
+
+def test_the_recipe_of_a_card_is_the_one_that_was_used(tmp_path):
+    (block,) = re.findall(r"```yaml\n(.*?)```", CARD.to_markdown(), flags=re.DOTALL)
+    (tmp_path / "recipe.yaml").write_text(block)
+    assert read_recipe(tmp_path / "recipe.yaml", {}) == RECIPE
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words"),
+    [
+        ("minilm", "all-MiniLM-L6-v2), Apache-2.0, trained further."),
+        ("roberta-base", "roberta-base, trained further, under the licence that it came with."),
+        ("random:roberta-base", "the architecture roberta-base, from random weights."),
+    ],
+)
+def test_the_encoder_is_named_with_its_licence(encoder, words):
+    assert words in replace(CARD, training={"recipe": {"encoder": encoder}}).to_markdown()
+
+
+def test_what_is_not_known_is_not_made_up():
+    text = Card(DEFINITION, {}, 40, {"float": PARITY}, {}).to_markdown()
+    for words in (
+        "licence: not stated.",
+        "Not measured",
+        "not calibrated",
+        "rows that nobody counted",
+        "Encoder: unknown",
+    ):
+        assert words in text, words
+    assert "yaml" not in text
+    assert "see below" in replace(CARD, licence="").to_markdown()
+
+
+def test_a_card_is_of_no_data_but_those_that_it_is_told():
+    assert "topv2" not in CARD.to_markdown().lower()
+
+
+def test_what_can_be_done_with_graphs_and_what_with_weights():
+    parse, train = "treepiece parse", "treepiece train your-rows.tsv"
+    for parities, wanted in (
+        (("int8",), {parse}),
+        (("weights-half",), {train}),
+        (("float", "weights-float"), {parse, train}),
+    ):
+        text = replace(CARD, parities=dict.fromkeys(parities, PARITY)).to_markdown()
+        assert {words for words in (parse, train) if f"\n{words}" in text} == wanted
+
+
+def test_many_labels_are_not_all_written():
+    labels = tuple(f"SL:L{number}" for number in range(130))
+    text = replace(CARD, definition=replace(DEFINITION, labels=labels)).to_markdown()
+    assert "Slots (130): L0, " in text
+    assert "L99, and 30 more in `config.json`." in text
+    assert "Intents (0): none." in text
