@@ -7,11 +7,11 @@ alike).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
 from systems import Gold
+from timing import Run
 from transformers import BartConfig, BartForConditionalGeneration
 
 from treepiece.text import SubwordTokenizer
@@ -22,7 +22,7 @@ _END = 2
 _FIRST = 4  # after the special tokens of BART
 
 
-def bart_run(gold: Gold, subwords: SubwordTokenizer) -> Callable[[int], object]:
+def bart_run(gold: Gold, subwords: SubwordTokenizer) -> Run:
     """Return how to parse with BART."""
     torch.manual_seed(0)
     config = BartConfig(

@@ -1,4 +1,4 @@
-"""The parsers that `latency.py` times, each made to write the gold tree.
+"""The parsers that `latency.py` times without trained weights, each made to write the gold tree.
 
 How long a parser takes does not depend on what its weights are, but on how long the tree is that it writes. So decoders
 have random weights, and the search is told what to choose: all else is as in production. On ONNX Runtime the gold spans
@@ -11,12 +11,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from corpora import topv2_folder
+from encoders import runtime_encoder, torch_encoder
+from rows import eval_rows
+from timing import ENCODER, THREADS, Run
 
 from treepiece import TreePieceTokenizer
 from treepiece.bundle import CONFIG, RUNTIME, SUBWORDS, TOKENIZER, write_bundle
@@ -26,31 +29,23 @@ from treepiece.decoding.linear import LinearGrammar, LinearState
 from treepiece.decoding.parse import Parse
 from treepiece.definition import DecoderConfig, Definition, ModelKind
 from treepiece.export.exporting import model_graphs
-from treepiece.export.graphs import Graph, to_onnx
-from treepiece.export.modules import States
+from treepiece.export.graphs import to_onnx
 from treepiece.export.quantize import quantize, to_bytes
 from treepiece.models.build import build_model
 from treepiece.models.encoder import load_encoder
 from treepiece.models.nar import NonAutoregressiveModel
 from treepiece.models.trained import TrainedModel
-from treepiece.runtime.graphs import Array, Graphs, Precision, as_ids, graph_file
+from treepiece.runtime.graphs import Array, Graphs, Precision, graph_file
 from treepiece.runtime.models import RuntimeModel
 from treepiece.runtime.nar import NonAutoregressiveRuntime
 from treepiece.runtime.parser import Parser
-from treepiece.runtime.reading import read_texts
 from treepiece.runtime.treepiece import PARSE, SPANS, TreePieceRuntime
-from treepiece.text import Subwords
 from treepiece.tokenizer.storage import vocabulary_files
 from treepiece.training.examples import Example, make_examples
 from treepiece.trees.align import Span
 from treepiece.trees.node import Node
 
-ENCODER = "encoder"
-THREADS = 2
 ARCHITECTURES = {"MiniLM": "minilm", "RoBERTa-base": "random:roberta-base"}
-
-Run = Callable[[int], object]
-"""Parses the utterance of a number."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +70,7 @@ class Corpus:
         self.skeletons = [row.skeleton for row in read_rows(folder, split="train")]
         self.tokenizer = TreePieceTokenizer.train(self.skeletons)
         labels = set(self.tokenizer.units.known_labels)
-        rows = [row for row in read_rows(folder, split="eval") if labels_of(row.skeleton) <= labels]
-        self.rows = rows[:: max(1, len(rows) // n_rows)][:n_rows]
+        self.rows = eval_rows(n_rows, lambda row: labels_of(row.skeleton) <= labels)
 
     def define(self, kind: ModelKind) -> Definition:
         """Return the definition of a model for these trees."""
@@ -136,23 +130,16 @@ class ForcedTokens(LinearGrammar):
 def torch_runs(models: dict[ModelKind, TrainedModel], gold: Gold) -> dict[str, Run]:
     """Return how to run each parser, and the encoder alone, in eager PyTorch."""
     runs: dict[str, Run] = {}
+    texts = gold.texts
     for kind, trained in models.items():
         force = force_torch(trained, gold)
 
         def run(item: int, trained: TrainedModel = trained, force: Callable[[int], None] = force) -> object:
             force(item)
-            return trained.parse([gold.texts[item]])
+            return trained.parse([texts[item]])
 
         runs[kind] = run
-    trained = models[ModelKind.TREEPIECE]
-
-    @torch.no_grad()
-    def encode(item: int) -> object:
-        (read,) = trained.subwords.encode_batch([gold.texts[item]])
-        ids = torch.tensor([read.ids])
-        return trained.model.encoder(ids, torch.ones_like(ids, dtype=torch.bool))
-
-    return {ENCODER: encode, **runs}
+    return {ENCODER: torch_encoder(models[ModelKind.TREEPIECE], texts), **runs}
 
 
 def force_torch(trained: TrainedModel, gold: Gold) -> Callable[[int], None]:
@@ -193,23 +180,18 @@ def _force_length(model: NonAutoregressiveModel, gold: Gold) -> Callable[[int], 
 def runtime_runs(gold: Gold, precision: Precision, folder: Path) -> dict[str, Run]:
     """Return how to run each parser, and the encoder alone, on ONNX Runtime, with bundles in a folder."""
     runs: dict[str, Run] = {}
+    texts = gold.texts
     for kind in ModelKind:
         parser = Parser.load(folder / kind, precision=precision, threads=THREADS)
         force = force_runtime(parser.model, gold)
 
         def run(item: int, parser: Parser = parser, force: Callable[[int], None] = force) -> object:
             force(item)
-            return parser(gold.texts[item])
+            return parser(texts[item])
 
         runs[kind] = run
     encoder = Parser.load(folder / ModelKind.TREEPIECE, precision=precision, threads=THREADS)
-    graphs = Graphs(encoder.bundle, precision, threads=THREADS)
-
-    def encode(item: int) -> object:
-        (read,) = read_texts(encoder.subwords, [gold.texts[item]])
-        return graphs.run(ENCODER, {"ids": as_ids([cast(Subwords, read).ids])})
-
-    return {ENCODER: encode, **runs}
+    return {ENCODER: runtime_encoder(encoder, texts), **runs}
 
 
 class ForcedGraphs(Graphs):
@@ -267,12 +249,9 @@ def _force_parallel(model: NonAutoregressiveRuntime, gold: Gold) -> Callable[[in
 
 
 def write_bundles(models: dict[ModelKind, TrainedModel], folder: Path) -> None:
-    """Export models without the checks of `treepiece export`, which are about answers; TreePiece's has the encoder."""
+    """Export models without the checks of `treepiece export`, which are about answers."""
     for kind, trained in models.items():
         graphs = model_graphs(trained)
-        if kind is ModelKind.TREEPIECE:
-            ids = torch.full((2, 7), trained.model.encoder.pad_id + 1), {0: "batch", 1: "n"}
-            graphs[ENCODER] = Graph(States(trained.model.encoder), {"ids": ids}, ("states",))
         files = {
             CONFIG: json.dumps({"model": trained.definition.to_json()}).encode(),
             SUBWORDS: trained.subwords.text.encode(),
