@@ -12,11 +12,13 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from corpora import topv2_folder
+from variants import BASE, VARIANTS
 
 from treepiece.cli.watching import Watcher
 from treepiece.data.reader import read_rows
@@ -28,16 +30,6 @@ from treepiece.training.recipe import read_recipe
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "topv2-minilm-treepiece.yaml"
 N_SCORED = 4000
-BASE: dict[str, Any] = {"units": {"composed": False}, "ema": 0.0, "freeze_words": True}
-"""What all variants begin with, whatever the recipe says."""
-VARIANTS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "pretrained": {"units": {"composed": False, "pretrained": True}},
-    "composed": {"units": {"composed": True}},
-    "composed, sampling": {"units": {"composed": True, "sampling": 0.5}},
-    "composed, ema": {"units": {"composed": True}, "ema": 0.998},
-    "composed, words trained": {"units": {"composed": True}, "freeze_words": False},
-}
 
 
 class LastEpoch(Watcher):
@@ -51,12 +43,11 @@ class LastEpoch(Watcher):
         super().epoch(report)
 
 
-def take_rows(n: int) -> Data:
+def take_rows(rows: Sequence[Row], n: int, n_scored: int = N_SCORED) -> Data:
     """Return `n` random rows of the train split to learn from, and others to score on."""
-    rows: list[Row] = list(read_rows(topv2_folder(), split="train"))
     order = np.random.default_rng(0).permutation(len(rows)).tolist()
     chosen = [rows[place] for place in order]
-    return Data(chosen[N_SCORED : N_SCORED + n], chosen[:N_SCORED])
+    return Data(chosen[n_scored : n_scored + n], chosen[:n_scored])
 
 
 def measure(data: Data, changes: dict[str, Any], epochs: int) -> dict[str, float]:
@@ -80,7 +71,7 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS), metavar="NAME")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
-    data = take_rows(args.rows)
+    data = take_rows(list(read_rows(topv2_folder(), split="train")), args.rows)
     results = {}
     for name in args.variants:
         results[name] = measure(data, VARIANTS[name], args.epochs)

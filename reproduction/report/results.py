@@ -1,0 +1,81 @@
+"""The results of the parts as the sections of the page ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reproduction.store import Json, Record, Store, digest
+
+KINDS = {"treepiece": "TreePiece", "ar": "AR", "nar": "NAR"}
+SHIPPED = "int8 greedy"
+"""What is scored where nothing else is said: the graphs that are shipped, greedy search."""
+RANKED = "int8 ranked in doubt"
+"""What a parser that has a ranker does by default: the temperatures of its confidences are fitted to that."""
+
+
+class Results:
+    """All results in a folder."""
+
+    def __init__(self, store: Store) -> None:
+        found = {name: store.read(name) for name in store.names()}
+        self.records: dict[str, Record] = {name: record for name, record in found.items() if record is not None}
+
+    def get(self, name: str) -> Json | None:
+        """Return the result of a part; None if there is none yet."""
+        record = self.records.get(name)
+        return record.result if record else None
+
+    def group(self, prefix: str) -> dict[str, Json]:
+        """Return the results of the parts whose names begin so."""
+        return {name: record.result for name, record in self.records.items() if name.startswith(f"{prefix}-")}
+
+    def seeds(self, kind: str) -> list[int]:
+        """Return the seeds of the models of a kind that have been scored."""
+        return sorted(int(name.rpartition("-")[2]) for name in self.group(f"scores-{kind}"))
+
+    def models(self, kind: str) -> list[Json]:
+        """Return the scores of all models of a kind, in the order of their seeds."""
+        return [self.records[f"scores-{kind}-{seed}"].result for seed in self.seeds(kind)]
+
+    def scores(self, kind: str, setting: str = SHIPPED) -> list[Json]:
+        """Return the scores of the models of a kind in one setting; those that were not scored so are left out."""
+        return [model["settings"][setting] for model in self.models(kind) if setting in model["settings"]]
+
+    def defaults(self, kind: str) -> list[Json]:
+        """Return the scores of the models of a kind as they parse by default: with a ranker, where they have one."""
+        settings = [model["settings"] for model in self.models(kind)]
+        return [found.get(RANKED) or found[SHIPPED] for found in settings if SHIPPED in found]
+
+    def numbers(self, kind: str, name: str, setting: str = SHIPPED) -> list[float]:
+        """Return one of the scores of each model of a kind."""
+        return [float(scores[name]) for scores in self.scores(kind, setting)]
+
+    def parts_of(self, kind: str, grouping: str, name: str, score: str) -> list[float]:
+        """Return a score of each model on a group of rows, such as a domain."""
+        groups = [scores[grouping].get(name) for scores in self.scores(kind)]
+        return [float(group[score]) for group in groups if group]
+
+    def group_names(self, grouping: str) -> dict[str, int]:
+        """Return the groups of rows and how many rows each has; those of all models are the same rows."""
+        for kind in KINDS:
+            for scores in self.scores(kind):
+                return {name: int(group["rows"]) for name, group in scores[grouping].items()}
+        return {}
+
+    def outdated(self) -> list[str]:
+        """Return the parts that were made from results which have been replaced since."""
+        return [
+            name
+            for name, record in self.records.items()
+            if any(
+                needed in self.records and digest(self.records[needed].result) != checksum
+                for needed, checksum in record.needs.items()
+            )
+        ]
+
+    def machines(self) -> list[tuple[Json, Sequence[str]]]:
+        """Return the machines that parts ran on, and the parts of each."""
+        found: dict[str, tuple[Json, list[str]]] = {}
+        for name, record in self.records.items():
+            found.setdefault(digest(record.machine), (record.machine, []))[1].append(name)
+        return list(found.values())

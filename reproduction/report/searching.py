@@ -1,0 +1,41 @@
+"""The section on ways to search."""
+
+from __future__ import annotations
+
+from reproduction.report.markdown import not_run, percent, section, spread, table
+from reproduction.report.results import Results
+
+_INT8 = "int8 "
+_TEXT = """\
+The TreePiece parser with int8 graphs on the whole eval split. "In the beam" is the share of rows for which one of
+the candidates is right: what a perfect choice among them would reach. Milliseconds are those of one parse from
+subwords to skeleton and spans, the ways taking turns on {rows} utterances. Where a model has a ranker of its own,
+"beam 5, ranked" is with its word on all candidates, and "ranked in doubt", what it does by default, with its word
+on those of the trees that greedy search is not sure of."""
+
+
+def searching(results: Results) -> str:
+    """Return the section on greedy search and beams."""
+    models = results.models("treepiece")
+    names = list(dict.fromkeys(name for model in models for name in model["settings"] if name.startswith(_INT8)))
+    if not names:
+        return section("Ways to search", not_run("scores-treepiece"))
+    rows = []
+    for name in names:
+        way = name.removeprefix(_INT8)
+        times = [model["times"][way] for model in models if way in model["times"]]
+        rows.append(
+            [
+                way,
+                percent(results.numbers("treepiece", "em", name)),
+                percent(results.numbers("treepiece", "em_s", name)),
+                percent(results.numbers("treepiece", "in_beam", name)),
+                spread(results.numbers("treepiece", "passes", name)),
+                spread([time["median"] for time in times]),
+                spread([time["mean"] for time in times]),
+                str(len(times)),
+            ]
+        )
+    head = ["", "EM, %", "EM-S, %", "in the beam, %", "passes", "ms, median", "ms, mean", "models"]
+    n_rows = max(time["rows"] for model in models for time in model["times"].values())
+    return section("Ways to search", _TEXT.format(rows=n_rows), table(head, rows))

@@ -1,0 +1,109 @@
+"""The page with the results, from what is there."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduction.__main__ import main
+from reproduction.report.accuracy import compare_rows
+from reproduction.report.headline import headline
+from reproduction.report.results import Results
+from reproduction.store import Record, Store
+
+ROOT = Path(__file__).parents[2]
+LIGHT = """
+import sys
+from reproduction.__main__ import main
+code = main(sys.argv[1:])
+print(code, *({"torch", "onnxruntime", "lightning"} & {name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def page(folder):
+    return (folder / "results.md").read_text(encoding="utf-8")
+
+
+def test_a_whole_page(done):
+    text = page(done / "docs")
+    assert "not run yet" not in text.lower().replace(
+        "pytorch, ms |  | not run yet |  | not run yet |  | not run yet", ""
+    )
+    assert "86.78" in text
+    for title in (
+        "Table 1",
+        "Row by row",
+        "Ways to search",
+        "8 bits",
+        "Confidence",
+        "Figure 3",
+        "Tokenizer",
+        "new domain",
+    ):
+        assert re.search(rf"^## .*{title}", text, re.MULTILINE), title
+    assert "TreePiece (seed 0) against AR (seed 0)" in text
+    assert "| composed, batch 32 |" in text
+    for figure in re.findall(r"\]\((figures/[\w-]+\.png)\)", text):
+        assert (done / "docs" / figure).read_bytes().startswith(b"\x89PNG")
+    assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 120
+
+
+def test_no_place_on_a_disk_is_named(done):
+    text = page(done / "docs")
+    assert str(done.parents[1]) not in text  # the recipes of tests name a folder as their encoder
+    assert "Encoder: `encoder" in text
+
+
+def test_an_empty_page_says_so(tmp_path):
+    assert main(["--work", str(tmp_path / "none"), "--docs", str(tmp_path), "--only", "report"]) == 0
+    text = page(tmp_path)
+    assert text.count("Not run yet: `python -m reproduction --only") == 10
+    assert "| EM, % | 86.78 | not run yet | 86.99 | not run yet | 86.22 | not run yet |" in text
+
+
+def test_a_page_from_some_results(done, tmp_path):
+    """In a process of its own, because it must not load PyTorch."""
+    kept = ("scores-treepiece-0", "low-resource-ar-weather-10", "figure3")
+    (tmp_path / "parts").mkdir()
+    for name in kept:
+        shutil.copy(done / "parts" / f"{name}.json", tmp_path / "parts")
+    command = [sys.executable, "-c", LIGHT, "--work", tmp_path, "--docs", tmp_path / "docs", "--only", "report"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.split() == ["0"]
+    text = page(tmp_path / "docs")
+    assert re.search(r"^\| EM, % \| 86.78 \| [\d.]+ \| 86.99 \| not run yet \|", text, re.MULTILINE)
+    assert "Latency: not run yet" in text
+    assert "Not run yet: `python -m reproduction --only ablations report`." in text
+    assert re.search(r"^\| weather \| 10 \| 3 \|", text, re.MULTILINE)
+    assert not re.search(r"^\| reminder \| 10", text, re.MULTILINE)
+
+
+def test_several_seeds_give_a_mean_and_a_range(tmp_path):
+    store = Store(tmp_path)
+    for seed, em in enumerate((0.8, 0.85)):
+        scores = {"em": em, "em_s": em, "passes": 2.0, "invalid": 0}
+        facts = {"recipe": {"encoder": "minilm", "epochs": 3, "batch": 128}, "validation": {"epoch": 3, "rows": 9}}
+        write(store, f"scores-treepiece-{seed}", {**facts, "settings": {"int8 greedy": scores}})
+    text = headline(Results(store))
+    assert "| EM, % | 86.78 | 82.50 (80.00 to 85.00) |" in text
+    assert "| models (seeds) | 3 | 2 | 3 | 0 | 3 | 0 |" in text
+
+
+def test_results_that_do_not_belong_together_are_named(tmp_path):
+    store = Store(tmp_path)
+    write(store, "train-ar-0", {"manifest": "new"})
+    write(store, "scores-ar-0", {}, needs={"train-ar-0": "the checksum of an older one"})
+    assert Results(store).outdated() == ["scores-ar-0"]
+
+
+def write(store, name, result, needs=None):
+    store.write(Record(name, "made up", {}, needs or {}, {"cpu": "made up"}, 1.0, result))
+
+
+def test_rows_that_one_parser_could_not_read_are_not_compared():
+    test = compare_rows("==.s-=", "=...=-")
+    assert (test.only_first, test.only_second) == (1, 0)
+    assert test.difference == pytest.approx(1 / 4)
