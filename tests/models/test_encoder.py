@@ -1,5 +1,6 @@
 import hashlib
 import importlib.util
+import json
 
 import pytest
 
@@ -85,3 +86,8 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, minilm):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(OptionError, match="cannot be read"):
         load_encoder(f"random:{tmp_path}")
+
+
+def test_an_architecture_names_no_folder_of_the_machine_it_was_loaded_on(tiny_encoder):
+    encoder, _ = load_encoder(str(tiny_encoder))
+    assert str(tiny_encoder) not in json.dumps(encoder.to_json())

@@ -15,8 +15,9 @@ from treepiece.decoding.search import Candidate
 
 CANDIDATES = 5
 """How many candidates a ranker is shown at least."""
-SURE = 0.9
-"""A tree that a greedy search finds this probable needs no second look."""
+SURE = 0.6
+"""A tree that a greedy search finds this probable needs no second look: on rows held out from training, more looks
+found nothing more."""
 
 
 def rerank(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:

@@ -63,6 +63,7 @@ class Encoder(nn.Module):
     def to_json(self) -> dict[str, Any]:
         """Return the architecture as a value that `json.dumps` can write."""
         value: dict[str, Any] = json.loads(self.config.to_json_string(use_diff=False))
+        value.pop("_name_or_path", None)  # a folder of the machine that it was loaded on, and nobody else's business
         return value
 
     @classmethod
