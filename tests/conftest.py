@@ -2,6 +2,10 @@ import fcntl
 import os
 from pathlib import Path
 
+# Before anything loads PyTorch: several test processes, each with a thread a core, mostly wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 from tiny import export_tiny, tiny_model, write_tiny_encoder

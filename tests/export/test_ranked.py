@@ -11,7 +11,7 @@ from treepiece.models.trained import load_model  # noqa: E402
 from treepiece.runtime.graphs import as_ids  # noqa: E402
 from treepiece.runtime.parser import Parser  # noqa: E402
 
-TEXTS = [row.frame.utterance for row in rows_of(100, seed=7)]
+TEXTS = [row.frame.utterance for row in rows_of(40, seed=7)]
 
 
 @pytest.fixture(scope="module")

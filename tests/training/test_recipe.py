@@ -19,12 +19,14 @@ def test_the_recipes_that_ship_can_be_read(path):
     recipe = read_recipe(path, {})
     assert path.stem.endswith(f"-{recipe.model}")
     assert set(recipe.optimizer.learning_rates) == set(MODULES[recipe.model])
-    assert recipe.encoder == ("minilm" if "minilm" in path.stem else "roberta-base")
+    assert recipe.encoder == ("roberta-base" if "roberta" in path.stem else "minilm")
     assert read_config(Recipe, write_config(recipe)) == recipe
 
 
 def test_there_is_a_recipe_for_each_model_and_encoder():
-    assert len(RECIPES) == 6
+    names = {path.stem for path in RECIPES}
+    assert names >= {f"{name}-{kind}" for name in ("topv2-minilm", "paper-roberta") for kind in MODULES}
+    assert names >= {f"low-resource-{part}-{kind}" for part in ("source", "target") for kind in ("treepiece", "ar")}
 
 
 @pytest.mark.parametrize(
