@@ -63,6 +63,13 @@ def test_the_recipe_of_a_card_is_the_one_that_was_used(tmp_path):
     assert read_recipe(tmp_path / "recipe.yaml", {}) == RECIPE
 
 
+def test_a_model_of_several_runs_has_the_recipe_of_each():
+    text = replace(CARD, training=TRAINING | {"before": [TRAINING | {"rows": 300}]}).to_markdown()
+    assert "Trained in 2 runs" in text
+    assert text.index("Trained on 300 rows.") < text.index("Trained on 122,597 rows.")
+    assert text.count("```yaml") == 2
+
+
 @pytest.mark.parametrize(
     ("encoder", "words"),
     [

@@ -205,6 +205,7 @@ def test_a_trained_model_goes_on_with_new_labels(kind, toy, recipe, tmp_path):
     before, after = load_model(tmp_path / "old"), load_model(tmp_path / "new")
     assert set(before.definition.labels) < set(after.definition.labels)
     assert set(before.facts["skeletons"]) < set(after.facts["skeletons"])
+    assert after.facts["before"] == [{name: before.facts[name] for name in ("recipe", "rows", "validation")}]
     # With learning rates of zero nothing is learned, so whatever both know they score alike.
     table = "units.embedding.tables.0" if kind == "treepiece" else "decoder.embedding.tables.0"
     if kind == "treepiece":

@@ -147,9 +147,17 @@ def _confidence(qualities: Mapping[str, Quality]) -> str:
 
 
 def _making(training: Mapping[str, Any]) -> str:
-    """Return how the model was trained, as far as its bundle says."""
+    """Return how the model was trained, as far as its bundle says: in one run, or in several from one another."""
+    runs = [*training.get("before", ()), training]
+    lines = ["## How it was made", ""]
+    if len(runs) > 1:
+        lines += [f"Trained in {len(runs)} runs, each from what the one before had reached.", ""]
+    return "\n".join([*lines, "\n\n".join(map(_run, runs))])
+
+
+def _run(training: Mapping[str, Any]) -> str:
     rows, recipe, validation = training.get("rows"), training.get("recipe"), training.get("validation")
-    lines = ["## How it was made", "", f"Trained on {rows:,} rows." if rows else "Trained on rows that nobody counted."]
+    lines = [f"Trained on {rows:,} rows." if rows else "Trained on rows that nobody counted."]
     if validation:
         lines.append(
             f"Of its epochs the best was kept, number {validation['epoch']}: EM {validation['em']:.2%} on "

@@ -113,7 +113,7 @@ class RankingConfig:
 class Recipe:
     """How a model is trained.
 
-    `epochs` is the most; without it there are enough for 600 steps. `patience` is how many epochs without a better
+    `epochs` is the most; without it there are enough for 800 steps. `patience` is how many epochs without a better
     validation EM end the training. `holdout` is the share of the rows that validate where no rows are given for that,
     at most `most_held_out` rows. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
     """

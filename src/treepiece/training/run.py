@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,16 +65,22 @@ def begin(folder: Path, data: Data, recipe: Recipe, *, init: str | Path | None, 
     if start is not None:
         recipe = inherit(recipe, start)
     trained = new_model(data.train, recipe, observer, start)
-    skeletons = {skeleton_digest(row.skeleton) for row in data.train}
-    if start is not None:
-        skeletons |= set(start.facts.get("skeletons", ()))
-    trained.facts = {"recipe": write_config(recipe), "rows": len(data.train), "skeletons": sorted(skeletons)}
+    trained.facts = _facts(data, recipe, {} if start is None else start.facts)
     save_model(folder / RUN / _START, trained)
     plan = {"recipe": write_config(recipe), "data": fingerprint(data.train), "validation": fingerprint(data.validation)}
     try:
         replace_files(folder / RUN, {_PLAN: json.dumps(plan).encode()})  # the last: from now on the run is begun
     except OSError as error:
         raise CheckpointError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def _facts(data: Data, recipe: Recipe, start: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is to be known of a run: its own facts, and those of the runs before it, given the facts of these."""
+    own = {"recipe": write_config(recipe), "rows": len(data.train)}
+    skeletons = {skeleton_digest(row.skeleton) for row in data.train} | set(start.get("skeletons", ()))
+    before = {name: value for name, value in start.items() if name not in ("skeletons", "before")}
+    runs = [*start.get("before", ()), before] if before else []
+    return own | {"skeletons": sorted(skeletons)} | ({"before": runs} if runs else {})
 
 
 def begin_together(
