@@ -6,7 +6,7 @@ TORCH ?= 2.13.0
 TOPV2 ?= ../shared/topv2
 ARGS ?=
 
-.PHONY: demo test lint bench model reproduce clean
+.PHONY: demo test lint docs bench model reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/python examples/demo.py
@@ -18,6 +18,11 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in the folder site: open site/index.html. Figures and the page on the command line are made anew before.
+docs: $(VENV)/.dev
+	$(BIN)/python -m documentation
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/tokenizer.py
@@ -38,7 +43,7 @@ reproduce: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction --topv2 "$(or $(TREEPIECE_TOPV2),$(TOPV2))" $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.run: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: set PYTHON=")'
@@ -48,7 +53,7 @@ $(VENV)/.run: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,bench,train]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench,train,serve,spacy,docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.run
