@@ -1,5 +1,9 @@
 """Rows and an encoder that are small enough to train on in a test."""
 
+import fcntl
+import os
+from pathlib import Path
+
 from treepiece.data.rows import Row
 from treepiece.data.toy import toy_rows
 from treepiece.trees.frame import Frame
@@ -93,3 +97,16 @@ def export_tiny(folder, trained):
     options = ExportOptions(least_agreement=0.0)
     export_model(folder / "model", folder / "bundle", examples, Silent(), options, data="toy rows")
     return folder / "bundle"
+
+
+def once(name, tmp_path_factory, make) -> Path:
+    """Return what `make` returns for a folder, made by the first of the test processes and shared by all."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / name
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "made").exists():
+            folder.mkdir(exist_ok=True)
+            (folder / "made").write_text(str(make(folder)))
+        return Path((folder / "made").read_text())

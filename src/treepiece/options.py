@@ -16,7 +16,11 @@ def whole_number(name: str, value: SupportsIndex, least: int, most: int | None =
     >>> whole_number("beam", 5, least=1)
     5
     """
-    number = value.__index__() if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
+    number: int | None = None
+    if type(value) is int:  # nearly always; looking for `__index__` takes much longer
+        number = value
+    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = value.__index__()
     if number is None or number < least or (most is not None and number > most):
         limit = f"{least} or more" if most is None else f"from {least} to {most:,}"
         raise OptionError(f"{name} must be a whole number, {limit}, got {value!r}")

@@ -8,8 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-from conftest import once  # noqa: E402
-from tiny import export_tiny, rows_of, tiny_model  # noqa: E402
+from tiny import export_tiny, once, rows_of, tiny_model  # noqa: E402
 
 from treepiece.decoding.linear import LinearState  # noqa: E402
 from treepiece.decoding.search import log_softmax  # noqa: E402
@@ -18,6 +17,7 @@ from treepiece.evaluation.outcomes import is_valid_frame  # noqa: E402
 from treepiece.models.ar import CachedScore  # noqa: E402
 from treepiece.models.trained import load_model  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
+from treepiece.runtime import chunks  # noqa: E402
 from treepiece.runtime.ar import ENCODE, STEP  # noqa: E402
 from treepiece.runtime.graphs import as_ids  # noqa: E402
 from treepiece.runtime.parser import Parser  # noqa: E402
@@ -96,6 +96,15 @@ def test_a_batch_gives_what_each_utterance_gives_alone(parsers, utterances, kind
                 assert a.leaf_log_p == pytest.approx(b.leaf_log_p, abs=1e-4)
         n_tokens.append({2 * few[0].skeleton.n_nodes for few in together})
     assert max(map(len, n_tokens)) > 1, "short frames share a run with long ones"
+
+
+@pytest.mark.parametrize("states", [1, 40])
+def test_a_beam_that_is_cut_into_runs_gives_the_same(parsers, utterances, monkeypatch, states):
+    rows = [as_ids([utterance.ids]) for utterance in utterances[:20]]
+    whole = [parsers["ar"].model.parse(row, beam=6)[0] for row in rows]
+    monkeypatch.setattr(chunks, "MOST_STATES", states)
+    for row, wanted in zip(rows, whole, strict=True):
+        assert_same(wanted, parsers["ar"].model.parse(row, beam=6)[0])
 
 
 def token_log_p(model, utterance, tokens):

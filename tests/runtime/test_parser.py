@@ -68,9 +68,21 @@ def test_a_result_says_everything(parser):
     assert result._repr_svg_().startswith("<svg")
     assert len(result.best.units) >= 1
     assert all(unit.startswith("[") for unit in result.best.units)
+    assert len(value["unit_places"]) == result.frame.skeleton.n_nodes
+    assert set(value["unit_places"]) <= set(range(len(value["units"])))
+    assert value["passes"] == result.best.passes
     assert len(result.best.unit_places) == result.frame.skeleton.n_nodes
     assert set(result.best.unit_places) == set(range(len(result.best.units)))
     assert result.draw(units=True).splitlines()[0].split() == [result.frame.skeleton.label, "1"]
+
+
+def test_an_open_parser_needs_its_bundle_no_more(parser, copy):
+    opened = Parser.load(copy, precision=parser.precision, threads=2)
+    opened.open()
+    shutil.rmtree(copy)
+    assert opened(TEXTS[0], nbest=3) == parser(TEXTS[0], nbest=3)
+    assert opened.batch(TEXTS[:9]) == parser.batch(TEXTS[:9])
+    assert opened.batch(TEXTS[:9], nbest=3) == parser.batch(TEXTS[:9], nbest=3)
 
 
 def test_the_same_answer_alone_in_any_batch_and_from_any_thread(parser):

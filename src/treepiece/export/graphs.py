@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
-import onnxruntime as ort
 import torch
 from onnx import ModelProto
 from torch import Tensor, nn
+
+from treepiece.ort import ort
 
 Axes = Mapping[int, str]
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from treepiece.ort import ort
 
 Floats = npt.NDArray[np.float32]
 Feeds = Mapping[str, npt.NDArray[np.generic]]

@@ -15,6 +15,7 @@ from treepiece.decoding.linear import LinearState
 from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Logits, beam_search
 from treepiece.definition import Definition
+from treepiece.runtime.chunks import chunks
 from treepiece.runtime.graphs import Array, Graphs
 
 ENCODE, STEP = "encode", "step"
@@ -68,8 +69,8 @@ class _Score:
         self._first_pointer = first_pointer
         self._first, pointed, *rest = encoded
         self._pointed = pointed.swapaxes(0, 1)
-        self._known = dict(zip(KNOWN, rest[: len(KNOWN)], strict=True))
-        self._inputs = dict(zip((*KNOWN, *PAST), rest, strict=True))
+        self._known = self._repeated = dict(zip(KNOWN, rest[: len(KNOWN)], strict=True))
+        self._inputs = dict(zip(PAST, rest[len(KNOWN) :], strict=True))
         self._places: dict[tuple[int, ...], int] = {(): 0}  # of the rows of the last step
         self.log_p: dict[tuple[int, ...], float] = {}
 
@@ -88,12 +89,19 @@ class _Score:
         inputs, first_pointer = self._inputs, self._first_pointer
         if parents != list(range(len(self._places))):  # in a greedy search a row is its own parent
             inputs.update((name, inputs[name][parents]) for name in PAST)
-        if len(parents) != len(self._places):
-            inputs.update((name, np.repeat(part, len(parents), axis=0)) for name, part in self._known.items())
         inputs["symbols"] = np.array([[min(token, first_pointer)] for token in tokens])
         inputs["pointed"] = self._pointed[[max(0, token - first_pointer + 1) for token in tokens]]
-        # On its own a step is a little faster with two threads. In a parse they compete with those of `encode`, which
-        # go on waiting for work for a while, and the parse takes half as long again.
-        logits, *past = self._graphs.run(STEP, inputs, small=True)
+        parts = chunks(len(parents), len(self._pointed))
+        found = [self._run({name: rows[part] for name, rows in inputs.items()}) for part in parts]
+        logits, *past = found[0] if len(found) == 1 else [np.concatenate(few) for few in zip(*found, strict=True)]
         inputs.update(zip(PAST, past, strict=True))
         return logits
+
+    def _run(self, inputs: dict[str, Array]) -> list[Array]:
+        """Return what the graph `step` says of some rows, given what they do not share."""
+        n_rows = len(inputs["symbols"])
+        if len(self._repeated[KNOWN[0]]) != n_rows:
+            self._repeated = {name: np.repeat(part, n_rows, axis=0) for name, part in self._known.items()}
+        # On its own a step is a little faster with two threads. In a parse they compete with those of `encode`, which
+        # go on waiting for work for a while, and the parse takes half as long again.
+        return self._graphs.run(STEP, inputs | self._repeated, small=True)

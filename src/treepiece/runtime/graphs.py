@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
 
 from treepiece.bundle import Bundle
 from treepiece.errors import BundleError
+from treepiece.ort import ort
 
 Array = npt.NDArray[Any]
 
@@ -63,6 +63,14 @@ class Graphs:
     def open(self, name: str) -> None:
         """Open a graph before it is run."""
         self._open(name, self.threads)
+
+    def open_all(self, first: str) -> None:
+        """Open every graph, so that nothing has to be read later; all but the `first` are small."""
+        self.open(first)
+        start = graph_file(self.precision, "").removesuffix(".onnx")
+        for file in self.bundle.files:
+            if file.startswith(start):
+                self._open(file.removeprefix(start).removesuffix(".onnx"), 1)
 
     def _open(self, name: str, threads: int) -> ort.InferenceSession:
         with self._lock:

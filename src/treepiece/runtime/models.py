@@ -26,6 +26,8 @@ from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 class RuntimeModel(Protocol):
     """Any of the three parsers on ONNX Runtime."""
 
+    graphs: Graphs
+
     def parse(self, ids: npt.NDArray[np.int64], *, beam: int = 1) -> list[list[Parse]]:
         """Return up to `beam` parses of each utterance, the most probable first. Shape: ids (batch, n)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from treepiece.definition import ModelKind
 from treepiece.errors import OptionError, TextError
 from treepiece.options import fraction, one_of, whole_number
 from treepiece.runtime.confidence import confidence, leaf_confidences, shares
+from treepiece.runtime.cores import count_cores
 from treepiece.runtime.graphs import Graphs, Precision, as_ids
 from treepiece.runtime.models import (
     RuntimeModel,
@@ -51,7 +51,7 @@ class Parser:
         self, folder: str | Path, *, precision: Precision | str | None = None, threads: int | None = None
     ) -> None:
         wanted = one_of("precision", precision, Precision) if precision is not None else None
-        self.threads = whole_number("threads", threads if threads is not None else _cores(), 1, 1024)
+        self.threads = whole_number("threads", threads if threads is not None else count_cores(), 1, 1024)
         self.bundle = open_bundle(folder)
         self.precision = choose_precision(self.bundle, wanted)
         graphs = Graphs(self.bundle, self.precision, threads=self.threads)
@@ -80,6 +80,11 @@ class Parser:
         """Return a parser for the model that comes with treepiece."""
         return cls(BUNDLED, precision=precision, threads=threads)
 
+    def open(self) -> None:
+        """Open all graphs now: from here on nothing is read from the bundle, and its folder may change or go."""
+        for model in (self.model, self._together):
+            model.graphs.open_all(first_graph(self.bundle))
+
     @cached_property
     def _together(self) -> RuntimeModel:
         """The model with one thread a run, for batches: several runs at a time do more than several threads a run."""
@@ -93,14 +98,15 @@ class Parser:
 
     def __call__(self, text: str, *, nbest: int = 1, min_confidence: float = 0.0) -> Result:
         """Return what a text means: `nbest` readings of it, and `understood` False where the best is too doubtful."""
-        asked = self._asked(nbest, min_confidence)
+        asked = self.asked(nbest, min_confidence)
         begin = perf_counter()
         (found,) = read_texts(self.subwords, [text])
         if isinstance(found, TextError):
             raise found
         return self._parse(self.model, [(text, found)], asked, perf_counter() - begin)[0]
 
-    def _asked(self, nbest: int, min_confidence: float) -> Asked:
+    def asked(self, nbest: int, min_confidence: float) -> Asked:
+        """Return what a caller asks for; raise if this model cannot give it."""
         asked = Asked(nbest, min_confidence)
         if nbest > 1 and self.definition.kind is ModelKind.NAR:
             raise OptionError(f"a non-autoregressive model has one reading of a text: nbest must be 1, got {nbest}")
@@ -119,7 +125,7 @@ class Parser:
         self, texts: Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0
     ) -> list[Result | TextError]:
         """Return what each text means, or why it cannot be read, in the order of the texts."""
-        asked = self._asked(nbest, min_confidence)
+        asked = self.asked(nbest, min_confidence)
         if isinstance(texts, str):
             raise OptionError("texts must be a list of texts, got one text: call the parser itself with it")
         begin = perf_counter()
@@ -199,8 +205,3 @@ class Asked:
     def beam(self) -> int:
         """How many candidates the search keeps: more than asked for, because equal trees become one."""
         return 1 if self.nbest == 1 else 2 * self.nbest
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -60,6 +60,8 @@ class Candidate:
             "score": self.score,
             "leaves": leaves,
             "units": list(self.units),
+            "unit_places": list(self.unit_places),
+            "passes": self.passes,
         }
 
 
@@ -109,7 +111,7 @@ class Result:
         """Return the answer as a value that `json.dumps` can write."""
         best = self.best.to_json()
         if not self.understood:
-            best |= {"tree": None, "skeleton": None, "leaves": [], "units": []}
+            best |= {"tree": None, "skeleton": None, "leaves": [], "units": [], "unit_places": []}
         value = {"text": self.text, "understood": self.understood, **best, "milliseconds": dict(self.times)}
         if len(self.candidates) > 1:
             value["nbest"] = [candidate.to_json() for candidate in self.candidates]

@@ -21,6 +21,7 @@ from treepiece.decoding.ranking import CANDIDATES, SURE, rerank
 from treepiece.decoding.search import Candidate, Logits, beam_search, merge_equal_trees
 from treepiece.decoding.skeleton import read_skeleton
 from treepiece.definition import Definition
+from treepiece.runtime.chunks import chunks
 from treepiece.runtime.graphs import Array, Graphs
 from treepiece.tokenizer.assembly import Order, assemble
 from treepiece.trees.node import Node
@@ -90,24 +91,36 @@ class TreePieceRuntime:
     def _score(self, rows: Sequence[tuple[int, Partial]], states: States) -> Logits:
         """Return the logits of the next unit of each tree that is being written for one utterance."""
         prefixes = [self._prefix(partial.unit_ids, (*partial.filled, partial.open[-1])) for _, partial in rows]
-        inputs = {"prefix": np.concatenate(prefixes), "states": _repeat(states, len(rows))}
-        return self.graphs.run(UNITS, inputs, small=True)[0]
+        logits: list[Logits] = []
+        for part in chunks(len(rows), len(states)):
+            inputs = {"prefix": np.concatenate(prefixes[part]), "states": _repeat(states, len(prefixes[part]))}
+            logits += self.graphs.run(UNITS, inputs, small=True)
+        return logits[0] if len(logits) == 1 else np.concatenate(logits)
 
     def _fill(self, candidates: Sequence[Candidate], states: States) -> list[Parse]:
-        """Return the skeletons with their spans, all in one run, and with what the ranker makes of them."""
+        """Return the skeletons with their spans, and with what the ranker makes of them."""
         read = [self._rows(candidate.skeleton) for candidate in candidates]
-        most = max(1, *(len(rows) for rows, _ in read))
-        padded = np.zeros((len(read), most, states.shape[1]), np.float32)
-        for place, (rows, _) in enumerate(read):
-            padded[place, : len(rows)] = rows
-        spans, *scores = self.graphs.run(SPANS, {"rows": padded, "states": _repeat(states, len(read))}, small=True)
+        spans: list[tuple[Array, Array]] = []
+        totals: list[float] = []
+        for part in chunks(len(read), len(states)):
+            found, *scores = self._point([rows for rows, _ in read[part]], states)
+            spans += [
+                (of_rows[2 * leaves], of_rows[2 * leaves + 1])
+                for of_rows, (_, leaves) in zip(found, read[part], strict=True)
+            ]
+            if self.ranks:
+                few = zip(scores[0], read[part], strict=True)
+                totals += [float(of_rows[: len(rows)].sum()) for of_rows, (rows, _) in few]
         if self.ranks:
-            totals = [float(few[: len(rows)].sum()) for few, (rows, _) in zip(scores[0], read, strict=True)]
             candidates = rerank(candidates, totals)
-        return [
-            fill_leaves(candidate, of_rows[2 * leaves], of_rows[2 * leaves + 1])
-            for candidate, (_, leaves), of_rows in zip(candidates, read, spans, strict=True)
-        ]
+        return [fill_leaves(candidate, *pair) for candidate, pair in zip(candidates, spans, strict=True)]
+
+    def _point(self, read: Sequence[Array], states: States) -> list[Array]:
+        """Return what the graph `spans` says of the rows of some skeletons, in one run."""
+        padded = np.zeros((len(read), max(1, *map(len, read)), states.shape[1]), np.float32)
+        for place, rows in enumerate(read):
+            padded[place, : len(rows)] = rows
+        return self.graphs.run(SPANS, {"rows": padded, "states": _repeat(states, len(read))}, small=True)
 
     def _candidate(self, partial: Partial) -> Candidate:
         return Candidate(self._tree(partial.unit_ids)[0], partial.unit_ids, partial.log_p)
