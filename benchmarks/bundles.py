@@ -115,6 +115,7 @@ class _Decoder:
     """A model that decodes in one way, whatever its parser asks for."""
 
     def __init__(self, model: RuntimeModel, options: Mapping[str, int]) -> None:
+        self.graphs = model.graphs
         self._model = model
         self._options = options
 

@@ -17,6 +17,7 @@ _COMMANDS = {
     "train": "treepiece.cli.training",
     "evaluate": "treepiece.cli.evaluation",
     "export": "treepiece.cli.exporting",
+    "serve": "treepiece.cli.serving",
 }
 """Where the function of each command is, which has its name."""
 _GROUPS = {"tokenizer": "treepiece.cli.tokenizer", "data": "treepiece.cli.data"}

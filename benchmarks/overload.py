@@ -1,0 +1,222 @@
+"""Clients of all kinds, more than a server can answer: what `server.py --overload SECONDS` runs.
+
+    good       one text, or 32; the answer must be the library's, or a refusal that says when to come back
+    heavy      several readings, long texts, and both; the same is asked of the answer
+    bad        broken JSON, another type, a body that is too large, 1,000 texts, 10,000 readings, no path, no HTTP
+    slow       half a head, a body that drips, a connection that says nothing
+    leaving    a client that goes away before its answer
+
+They are more than the connections that may be open, too: who is one too many must be told so in the same way. Whoever
+stays must get an answer, and one that the server documents. The memory that the server has in the last fifth of
+the time is compared with that in the second fifth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from clients import LONGEST, Server, expected_of, request_bytes, serving, without_times
+
+from treepiece import Parser
+
+OPTIONS = ("--queue", "256", "--connections", "150", "--body-seconds", "2", "--head-seconds", "2")
+GOOD, LISTS, HEAVY, BAD, SLOW, LEAVING = 120, 20, 12, 12, 24, 12
+MANY = 32
+COUNTS = ("answered", "refused", "refused_connections", "refused_bad", "wrong", "lost")
+LONG = 200  # characters: a text that is longer is a long one
+READINGS = (2, 5, 20)  # of texts of heavy clients
+PAUSE = 0.2  # of a client that was refused
+REFUSALS = (503,)
+
+
+class Answer(NamedTuple):
+    """A status and what came with it."""
+
+    status: int
+    kind: str
+    body: bytes
+    says_when: bool
+    """Whether it says when to come back."""
+
+    def is_refusal(self, statuses: Sequence[int]) -> bool:
+        """Return whether this refuses a request with one of these statuses, as the server says that it refuses."""
+        is_clean = self.status in statuses and self.kind == "application/problem+json"
+        return is_clean and (self.says_when or self.status not in REFUSALS)
+
+
+class Crowd:
+    """The clients, what they saw, and until when they go on."""
+
+    def __init__(self, server: Server, expected: Mapping[tuple[str, int], Any], end: float) -> None:
+        self.server = server
+        self.expected = expected
+        self.texts = [text for text, nbest in expected if nbest == 1]
+        self.hard = [(text, nbest) for text, nbest in expected if nbest > 1 or len(text) > LONG]
+        self.end = end
+        self.counts: Counter[str] = Counter()
+
+    async def exchange(self, *parts: bytes, pause: float = 0.0) -> Answer | None:
+        """Return the answer to a request that is sent in parts; None if there is none."""
+        try:
+            async with asyncio.timeout(LONGEST):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+                try:
+                    return await _talk(reader, writer, parts, pause)
+                finally:
+                    writer.close()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            return None
+
+    async def repeat(self, step: Callable[[int], Awaitable[None]], first: int) -> None:
+        """Repeat what a client does until the time is over."""
+        number = first
+        while time.monotonic() < self.end:
+            await step(number)
+            number += 1
+
+    async def good(self, number: int) -> None:
+        """Ask for one text, and check the answer."""
+        text = self.texts[number % len(self.texts)]
+        answer = await self.exchange(request_bytes(json.dumps({"text": text}).encode()))
+        await self._judge(answer, lambda value: [value], [(text, 1)])
+
+    async def heavy(self, number: int) -> None:
+        """Ask for what takes long, and check the answer."""
+        text, nbest = self.hard[number % len(self.hard)]
+        answer = await self.exchange(request_bytes(json.dumps({"text": text, "nbest": nbest}).encode()))
+        await self._judge(answer, lambda value: [value], [(text, nbest)])
+
+    async def many(self, number: int) -> None:
+        """Ask for many texts, and check the answers."""
+        texts = [self.texts[(number + place) % len(self.texts)] for place in range(MANY)]
+        answer = await self.exchange(request_bytes(json.dumps({"texts": texts}).encode()))
+        await self._judge(answer, lambda value: list(value["results"]), [(text, 1) for text in texts])
+
+    async def _judge(
+        self, answer: Answer | None, read: Callable[[Any], list[dict[str, Any]]], asked: Sequence[tuple[str, int]]
+    ) -> None:
+        if answer is None:
+            self.counts["lost"] += 1
+        elif answer.status == 200:
+            found = read(json.loads(answer.body))
+            is_right = [without_times(value) for value in found] == [self.expected[one] for one in asked]
+            self.counts["answered" if is_right else "wrong"] += 1
+        else:
+            is_clean = answer.is_refusal(REFUSALS)
+            self.counts["refused" if is_clean else "wrong"] += 1
+            self.counts["refused_connections"] += b"too-many-connections" in answer.body
+            await asyncio.sleep(PAUSE)
+
+    async def bad(self, number: int) -> None:
+        """Send what must be refused."""
+        request, status = BAD_REQUESTS[number % len(BAD_REQUESTS)]
+        await self._expect(await self.exchange(request), (status, 503))
+
+    async def slow(self, number: int) -> None:
+        """Send too slowly."""
+        whole = request_bytes(b'{"text": "call mom"}')
+        ways = ((whole[:30],), tuple(whole[place : place + 1] for place in range(len(whole))), (b"",))
+        await self._expect(await self.exchange(*ways[number % len(ways)], pause=0.1), (408, 503))
+
+    async def _expect(self, answer: Answer | None, statuses: Sequence[int]) -> None:
+        if answer is None:
+            self.counts["lost"] += 1
+        else:
+            self.counts["refused_bad" if answer.is_refusal(statuses) else "wrong"] += 1
+        await asyncio.sleep(PAUSE)
+
+    async def leaving(self, number: int) -> None:
+        """Go away before the answer."""
+        _, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        writer.write(request_bytes(json.dumps({"texts": self.texts[:MANY]}).encode()))
+        await asyncio.sleep(0.01 * (number % 10))
+        writer.close()
+        self.counts["left"] += 1
+        await asyncio.sleep(PAUSE)
+
+    async def weigh(self, sizes: list[float]) -> None:
+        """Note the memory of the server, again and again."""
+        while time.monotonic() < self.end:
+            sizes.append(self.server.megabytes())
+            await asyncio.sleep(0.2)
+
+
+BAD_REQUESTS: list[tuple[bytes, int]] = [
+    (request_bytes(b'{"text": "call'), 400),
+    (request_bytes(b"[" * 100_000), 400),
+    (request_bytes(b'{"text": "call mom"}').replace(b"application/json", b"text/plain"), 415),
+    (request_bytes(b'{"text": "' + b"a" * (2 << 20) + b'"}'), 413),
+    (request_bytes(json.dumps({"texts": ["call mom"] * 1000}).encode()), 422),
+    (request_bytes(b'{"text": "call mom", "nbest": 10000}'), 422),
+    (request_bytes(b'{"text": "call mom"}', "/v1/nothing"), 404),
+    (b"this is not HTTP\r\n\r\n", 400),
+]
+
+
+async def _talk(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, parts: Sequence[bytes], pause: float
+) -> Answer:
+    sending = asyncio.ensure_future(_send(writer, parts, pause))
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:-2])
+        body = await reader.readexactly(int(fields["content-length"]))
+        return Answer(int(head[9:12]), fields["content-type"], body, "retry-after" in fields)
+    finally:
+        sending.cancel()
+
+
+async def _send(writer: asyncio.StreamWriter, parts: Sequence[bytes], pause: float) -> None:
+    for part in parts:
+        writer.write(part)
+        await writer.drain()
+        await asyncio.sleep(pause)
+
+
+async def _run(server: Server, seconds: float, expected: Mapping[tuple[str, int], Any]) -> dict[str, float]:
+    crowd = Crowd(server, expected, time.monotonic() + seconds)
+    sizes: list[float] = []
+    groups = (
+        (crowd.good, GOOD),
+        (crowd.many, LISTS),
+        (crowd.heavy, HEAVY),
+        (crowd.bad, BAD),
+        (crowd.slow, SLOW),
+        (crowd.leaving, LEAVING),
+    )
+    clients = [crowd.repeat(step, 7 * place) for step, n in groups for place in range(n)]
+    await asyncio.gather(crowd.weigh(sizes), *clients)
+    begin = time.perf_counter()
+    counts_before = crowd.counts["answered"]
+    await crowd.good(0)
+    fifth = max(1, len(sizes) // 5)
+    return {
+        **{f"overload_{name}": crowd.counts[name] for name in COUNTS},
+        "overload_megabytes": statistics.median(sizes[-fifth:]),
+        "overload_growth_megabytes": statistics.median(sizes[-fifth:]) - statistics.median(sizes[fifth : 2 * fifth]),
+        "overload_answered_after": crowd.counts["answered"] - counts_before,
+        "overload_seconds_after": time.perf_counter() - begin,
+    }
+
+
+def make_questions(parser: Parser, texts: Sequence[str]) -> list[tuple[str, int]]:
+    """Return texts with how many readings are asked for: all of them with one, some with more, and some long ones."""
+    words = " ".join(texts).split()
+    n_words = parser.subwords.longest // 4  # a word may be several subwords
+    long = [" ".join(words[place : place + n_words]) for place in range(3)]
+    some = [*texts[: len(READINGS)], *long]
+    return [*((text, 1) for text in (*texts, *long)), *zip(some, READINGS * 2, strict=True)]
+
+
+def overload(model: str, seconds: float, texts: Sequence[str]) -> dict[str, float]:
+    """Return what came of so many seconds with more clients than a server can answer."""
+    parser = Parser.load(model)
+    expected = {(text, nbest): expected_of(parser, text, nbest) for text, nbest in make_questions(parser, texts)}
+    with serving(model, *OPTIONS) as server:
+        return asyncio.run(_run(server, seconds, expected))

@@ -1,0 +1,100 @@
+"""Takes the pictures of the page that the README shows, from a server with the model that comes with treepiece.
+
+    python examples/screenshots.py [FOLDER]
+
+It needs the extras `serve` and `dev`, a Chromium (on the path, or where TREEPIECE_CHROMIUM says) and Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from treepiece import Parser
+from treepiece.serving.app import create_app
+from treepiece.serving.run import Server, listen, server_config
+
+FOLDER = Path(__file__).parents[1] / "docs" / "figures"
+SIZE = (1280, 1375)
+LARGEST = 200_000  # bytes of a picture
+TEXT = "remind me to text grace tonight"
+PICTURES = {"playground.png": "light", "playground-dark.png": "dark"}
+"""Each with its theme; they are one picture for those who read in the light or in the dark."""
+PROGRAMS = (os.environ.get("TREEPIECE_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve the model in a thread; give the address."""
+    app = create_app(Parser.bundled())
+    started = threading.Event()
+    with listen("127.0.0.1", 0) as listener:
+        server = Server(server_config(app), app.state.service, started.set)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        started.wait()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def take(browser: Browser, address: str, theme: str) -> bytes:
+    """Return a picture of the page as PNG."""
+    width, height = SIZE
+    page = browser.new_page(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if theme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    page.goto(f"{address}#text={quote(TEXT)}")
+    page.locator(".drawing").wait_for()
+    for _ in range(3):  # the first answers of a server are slower than those after them
+        page.locator("#text").press("Enter")
+        page.wait_for_timeout(200)
+    page.locator("#text").blur()
+    picture = page.screenshot()
+    page.close()
+    return picture
+
+
+def shrink(picture: bytes) -> bytes:
+    """Return a picture in 256 colours, which is all that the page has."""
+    shrunk = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+        shrunk, "PNG", optimize=True
+    )
+    return shrunk.getvalue()
+
+
+def main() -> None:
+    """Take all pictures."""
+    program = next((found for name in PROGRAMS if name and (found := shutil.which(name))), None)
+    if program is None:
+        sys.exit("there is no Chromium: install it, or set TREEPIECE_CHROMIUM to its program")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    with served() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        for name, theme in PICTURES.items():
+            picture = shrink(take(browser, address, theme))
+            if len(picture) > LARGEST:
+                sys.exit(f"{name} has {len(picture):,} bytes, which is more than {LARGEST:,}")
+            (folder / name).write_bytes(picture)
+            print(f"{folder / name}: {len(picture):,} bytes")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

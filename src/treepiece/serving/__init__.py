@@ -1,0 +1,1 @@
+"""The server: `Parser` behind HTTP, with batches, limits and metrics (FastAPI, uvicorn)."""

@@ -1,0 +1,199 @@
+// The page: what is typed goes to the server, and what comes back is shown.
+
+import { fetchModel, fetchParse, Gone, hasToken, Problem, useToken } from "./api.js";
+import { Asker } from "./asking.js";
+import { Copying } from "./copying.js";
+import { byId, html } from "./dom.js";
+import { draw, place } from "./drawing.js";
+import { EXAMPLES } from "./examples.js";
+import { showConfidence, showModel, showReadings, showTimes, stepReading } from "./facts.js";
+import { linkedText, linkText, whole } from "./link.js";
+import { showProblem } from "./notices.js";
+import { nodesOf } from "./reading.js";
+import { Replay } from "./replay.js";
+import { scheduleOf, tokensOf } from "./steps.js";
+import { linkLeaves, showUtterance } from "./utterance.js";
+
+const READINGS = 4; // the best and three others
+const LETTERS = "input:not([type=radio]):not([type=range])"; // what has a use of its own for letters
+const ARROWS = "input, .tree, pre"; // and what for arrows
+const AGAIN = 4000; // milliseconds until a server that is gone is asked again
+
+const field = byId("text");
+const result = byId("result");
+const replay = new Replay();
+const copying = new Copying(byId("formats"), byId("copied"));
+const asker = new Asker(fetchAnswer, { onWait, onAnswer, onError });
+/** @type {any} */
+let model = null; // what is served; null until it has been asked for
+let again = 0;
+
+/**
+ * @param {string} text
+ * @param {AbortSignal} signal
+ */
+async function fetchAnswer(text, signal) {
+  model ??= await fetchModel(signal);
+  showModel(byId("model"), model);
+  return fetchParse(text, readingsWanted(), signal);
+}
+
+/** Return how many readings are asked for: a non-autoregressive model has one. */
+function readingsWanted() {
+  return model.kind === "nar" ? 1 : Math.min(READINGS, model.limits.nbest, model.limits.readings);
+}
+
+/** @param {number} seconds */
+function onWait(seconds) {
+  result.setAttribute("aria-busy", "true");
+  byId("status").textContent = seconds < 2 ? "Parsing…" : `Parsing… ${seconds} s`;
+}
+
+/** @param {any} answer */
+function onAnswer(answer) {
+  settle();
+  linkText(answer.text);
+  const readings = answer.nbest ?? [answer];
+  const choose = (/** @type {number} */ chosen) => showReading(answer.text, readings, chosen);
+  showReadings(byId("readings"), readings, choose);
+  showTimes(byId("times"), answer.milliseconds, readingsWanted());
+  result.hidden = false; // before anything is measured
+  choose(0);
+}
+
+/**
+ * @param {string} text
+ * @param {import("./reading.js").Reading[]} readings
+ * @param {number} chosen
+ */
+function showReading(text, readings, chosen) {
+  const reading = readings[chosen];
+  const nodes = nodesOf(reading);
+  const tokens = tokensOf(nodes, reading);
+  const schedule = scheduleOf(model.kind, nodes, reading, tokens);
+  const marks = showUtterance(byId("utterance"), text, reading, nodes);
+  const { drawing, show } = draw(nodes, reading, schedule);
+  place(byId("tree"), drawing);
+  showConfidence(byId("confidence"), reading.confidence);
+  copying.load({ text, reading, chosen, nbest: readingsWanted(), model: model.name });
+  replay.load(model.kind, reading, tokens, (pass) => {
+    show(pass);
+    marks.forEach((mark, leaf) => mark.classList.toggle("pending", pass < schedule.leaves[leaf]));
+  });
+}
+
+/**
+ * @param {Error} error
+ * @param {string} text
+ */
+function onError(error, text) {
+  settle();
+  result.hidden = true;
+  if (error instanceof Problem && error.status === 401) {
+    byId("wrong-token").hidden = !hasToken();
+    byId("token").hidden = false;
+    byId("token-text").focus();
+    return;
+  }
+  showProblem(byId("problem"), error, () => asker.now(text));
+  if (!(error instanceof Gone)) return;
+  model = null; // another may be there when it comes back
+  again = setTimeout(() => asker.now(text), AGAIN);
+}
+
+/** Take back what was said while there was no answer. */
+function settle() {
+  clearTimeout(again);
+  result.setAttribute("aria-busy", "false");
+  byId("status").textContent = "";
+  byId("problem").hidden = true;
+  byId("token").hidden = true;
+}
+
+/**
+ * Ask for what stands in the field.
+ * @param {boolean} isNow
+ */
+function ask(isNow) {
+  const text = whole(field.value);
+  replay.player.stop();
+  clearTimeout(again);
+  byId("clear").hidden = text === "";
+  if (text.trim()) {
+    if (isNow) asker.now(text);
+    else asker.soon(text);
+    return;
+  }
+  asker.drop();
+  settle();
+  linkText("");
+  result.hidden = true;
+  byId("status").textContent = "Type a request, or choose an example.";
+}
+
+/**
+ * Put a text into the field and ask for it.
+ * @param {string} text
+ */
+function take(text) {
+  field.value = text;
+  ask(true);
+}
+
+function clear() {
+  take("");
+  field.focus();
+}
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const isTaken = event.target.matches(key.startsWith("Arrow") ? ARROWS : LETTERS);
+  const keys = event.target === field ? fieldKeys : isTaken ? {} : pageKeys;
+  const act = keys[key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+const fieldKeys = {
+  Escape: clear,
+  ArrowDown: () => result.hidden || stepReading(byId("readings"), 1),
+  ArrowUp: () => result.hidden || stepReading(byId("readings"), -1),
+};
+
+const pageKeys = {
+  "/": () => {
+    field.focus();
+    field.select();
+  },
+  p: () => result.hidden || replay.player.toggle(),
+  ArrowLeft: () => replay.player.step(-1),
+  ArrowRight: () => replay.player.step(1),
+};
+
+function start() {
+  for (const example of EXAMPLES) {
+    const button = html("button", { type: "button" }, example);
+    button.addEventListener("click", () => take(example));
+    byId("examples").append(button);
+  }
+  field.addEventListener("input", () => ask(false));
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask(true);
+  });
+  byId("clear").addEventListener("click", clear);
+  byId("token").addEventListener("submit", (event) => {
+    event.preventDefault();
+    useToken(byId("token-text").value.trim());
+    ask(true);
+  });
+  document.addEventListener("keydown", onKey);
+  addEventListener("hashchange", () => take(linkedText() ?? ""));
+  linkLeaves(result);
+  take(linkedText() ?? EXAMPLES[0]);
+}
+
+start();

@@ -1,0 +1,165 @@
+"""What the page shows of a text, held against what the library says of it."""
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+
+import pytest
+from page_tools import FIRST, NESTED, READINGS, SHOWN, drawn, expected, underlined, wait_for, words
+
+
+def test_a_stranger_sees_a_tree_at_once(open_page, parser):
+    page = open_page()
+    wait_for(page, FIRST)
+    best = parser(FIRST, nbest=READINGS).best
+    assert drawn(page) == expected(best)
+    assert underlined(page) == words(best)
+    assert page.locator(".words text:not(.sure)").all_text_contents() == words(best)
+    assert page.locator("h1").text_content() == "A request becomes a tree, one whole subtree at a time."
+    assert page.get_by_role("link", name="API reference").get_attribute("href") == "docs"
+    assert page.locator("#confidence .figure").text_content() == f"{best.confidence * 100:.0f} %"
+    assert {row.get_attribute("data-stage") for row in page.locator("#times dd").all()} == {
+        "subwords",
+        "model",
+        "frame",
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_units_have_colours_of_their_own(open_page, scheme):
+    page = open_page(NESTED, color_scheme=scheme)
+    wait_for(page, NESTED)
+    fills = page.locator(SHOWN).evaluate_all(
+        "all => all.map(node => [node.querySelector('.number').textContent,"
+        "                        getComputedStyle(node.querySelector('rect')).fill])"
+    )
+    colours = dict(fills)
+    assert len(set(colours.values())) == len(colours) == 3
+    assert all(colours[number] == fill for number, fill in fills)
+
+
+def test_typing(open_page, parser):
+    page = open_page()
+    text = "will it rain in oslo on sunday"
+    page.keyboard.press("/")
+    page.keyboard.type(text)
+    wait_for(page, text)
+    assert drawn(page) == expected(parser(text, nbest=READINGS).best)
+    assert underlined(page) == ["rain", "oslo", "on sunday"]
+    assert page.evaluate("decodeURIComponent(location.hash)") == f"#text={text}"
+    page.keyboard.press("Escape")
+    assert page.locator("#result").is_hidden()
+    assert (page.input_value("#text"), page.evaluate("location.hash")) == ("", "")
+
+
+def test_enter_asks_at_once(open_page):
+    page = open_page(prepare=lambda page: page.clock.install())
+    wait_for(page, FIRST)
+    page.clock.pause_at("2100-01-01")  # from here on no pause ends by itself
+    page.fill("#text", "set a timer for 12 minutes")
+    page.keyboard.press("Enter")
+    wait_for(page, "set a timer for 12 minutes")
+
+
+def test_offsets_beyond_the_basic_plane(open_page, parser):
+    text = "👩‍🚀🇫🇷 play 😀 music by the beatles 😀"
+    page = open_page(text)
+    wait_for(page, text)
+    best = parser(text, nbest=READINGS).best
+    assert words(best)
+    assert underlined(page) == words(best)
+
+
+def test_other_readings(open_page, parser):
+    text = "play some jazz by miles davis"
+    page = open_page(text)
+    wait_for(page, text)
+    readings = parser(text, nbest=READINGS).candidates
+    assert page.locator(".reading .top").all_text_contents() == [reading.tree for reading in readings]
+    page.focus("#text")
+    for reading in readings[1:3]:
+        page.keyboard.press("ArrowDown")
+        assert drawn(page) == expected(reading)
+        assert underlined(page) == words(reading)
+        assert page.locator("#confidence .figure").text_content() == f"{reading.confidence * 100:.0f} %"
+    page.locator(".reading input").nth(2).press("ArrowUp")
+    assert drawn(page) == expected(readings[1])
+
+
+def test_copying(open_page, parser):
+    page = open_page(NESTED, permissions=["clipboard-read", "clipboard-write"])
+    wait_for(page, NESTED)
+    page.locator(".reading").nth(1).click()
+    reading = parser(NESTED, nbest=READINGS).candidates[1]
+
+    def copied(name):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.locator("#copy").click()
+        page.wait_for_function("document.getElementById('copy').textContent === 'Copied'")
+        return page.evaluate("navigator.clipboard.readText()")
+
+    assert json.loads(copied("JSON")) == {"text": NESTED, **json.loads(json.dumps(reading.to_json()))}
+    assert copied("TOP") == reading.tree
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(copied("Python"), {})
+    assert printed.getvalue().startswith(f"{reading.tree} 0.")
+
+
+def test_the_examples(open_page, parser):
+    page = open_page()
+    wait_for(page, FIRST)
+    examples = page.locator("#examples button").all_text_contents()
+    page.locator("#examples button").nth(2).click()
+    wait_for(page, NESTED)
+    results = [parser(text) for text in examples]
+    assert all(result.confidence > 0.5 for result in results)
+    assert {1, 2, 3} <= {len(result.best.units) for result in results}
+
+
+def test_a_link_that_is_followed_on_the_page(open_page):
+    page = open_page("call mom")
+    wait_for(page, "call mom")
+    page.evaluate("location.hash = '#text=wake me at 8 am'")
+    wait_for(page, "wake me at 8 am")
+    assert page.input_value("#text") == "wake me at 8 am"
+
+
+def test_the_theme_is_remembered(open_page):
+    page = open_page(color_scheme="dark")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+    page.locator("#theme").click()
+    light = page.evaluate(colour)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(colour) == light
+    assert page.locator("#theme").text_content() == "Dark"
+
+
+@pytest.mark.parametrize("text", [FIRST, NESTED, "x" * 3000])
+def test_on_a_phone(open_page, text):
+    page = open_page(text, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    wait_for(page, text)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    sides = page.locator("button:visible, #text, .reading, #scrub, .card").evaluate_all(
+        "all => all.filter(one => !one.closest('.examples')).map(one => one.getBoundingClientRect())"
+        ".filter(box => box.left < 0 || box.right > 360).length"
+    )
+    assert sides == 0, "nothing to use is outside the screen"
+    label = page.locator(".drawing .label").first.bounding_box()
+    assert label["height"] >= 10, "a wide tree scrolls before it is too small to be read"
+
+
+def test_what_assistive_technology_is_told(open_page, parser):
+    page = open_page()
+    wait_for(page, FIRST)
+    assert page.get_by_role("img", name=f"Tree: {parser(FIRST, nbest=READINGS).tree}").count() == 1
+    assert page.get_by_label("Your request").input_value() == FIRST
+    nameless = page.locator("button, input, [tabindex]").evaluate_all(
+        "all => all.filter(one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"
+    )
+    assert nameless == 0
+    page.keyboard.press("Tab")
+    focused = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert re.fullmatch("solid|auto", focused)

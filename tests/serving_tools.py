@@ -1,0 +1,150 @@
+"""Clients and servers for the tests of `treepiece.serving`."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import asynccontextmanager, contextmanager
+
+PROGRAM = [sys.executable, "-c", "from treepiece.cli.main import run; run()", "serve"]
+
+
+def plain(value):
+    """An answer without its milliseconds, which are never the same."""
+    return {name: part for name, part in value.items() if name != "milliseconds"}
+
+
+def expected(parser, text, **options):
+    """What the library says of a text, as JSON says it."""
+    return plain(json.loads(json.dumps(parser(text, **options).to_json())))
+
+
+@asynccontextmanager
+async def client_of(app, **options):
+    import httpx
+
+    transport = httpx.ASGITransport(app, raise_app_exceptions=True)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", **options) as client:
+        yield client
+
+
+def ask(app, method, path, **options):
+    """The answer to one request, without a server in between."""
+
+    async def main():
+        async with client_of(app) as client:
+            return await client.request(method, path, **options)
+
+    return asyncio.run(main())
+
+
+class Blocked:
+    """Work that waits until it is let go, in place of a parser's."""
+
+    def __init__(self, work):
+        self.work = work
+        self.go = threading.Event()
+        self.sizes = []
+
+    def __call__(self, task, items):
+        assert self.go.wait(30)
+        self.sizes.append(len(items))
+        return self.work(task, items)
+
+
+def block(app):
+    """Make the parser of an application wait; return what lets it go."""
+    batcher = app.state.service.batcher
+    batcher._work = Blocked(batcher._work)
+    return batcher._work
+
+
+async def until(is_true):
+    """Wait until something holds."""
+    async with asyncio.timeout(30):
+        while not is_true():
+            await asyncio.sleep(0.001)
+
+
+@contextmanager
+def served(app):
+    """A real server in a thread; gives its port."""
+    from treepiece.serving.run import Server, listen, server_config
+
+    started = threading.Event()
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        server = Server(server_config(app), app.state.service, started.set)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            assert started.wait(30)
+            yield port
+        finally:
+            server.should_exit = True
+            thread.join(60)
+    assert not thread.is_alive()
+
+
+def request_bytes(body, *, path="/v1/parse", headers=""):
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n{headers}\r\n"
+    ).encode() + body
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def read_answer(connection):
+    """Status, headers and body of one answer; None if the connection was closed without one."""
+    file = connection.makefile("rb")
+    first = file.readline()
+    if not first:
+        return None
+    headers = {}
+    while line := file.readline().strip():
+        name, _, value = line.decode().partition(":")
+        headers[name.lower()] = value.strip()
+    body = file.read(int(headers.get("content-length", 0)))
+    return int(first.split()[1]), headers, body
+
+
+class Process:
+    """`treepiece serve` in a process of its own; its log is read as it comes."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([*PROGRAM, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+        first = self.process.stderr.readline()
+        assert first.startswith("{"), first
+        self.log = [json.loads(first)]
+        self.port = int(self.log[0]["url"].rpartition(":")[2])
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self):
+        self.log.extend(map(json.loads, self.process.stderr))
+
+    def stop(self):
+        """Send SIGTERM; return the exit code once it has stopped."""
+        os.kill(self.process.pid, signal.SIGTERM)
+        return self.wait()
+
+    def wait(self):
+        code = self.process.wait(60)
+        self._reader.join()
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.wait()
+        self.process.stderr.close()
