@@ -1,0 +1,1 @@
+"""treepiece inside other libraries."""
