@@ -1,4 +1,3 @@
-import fcntl
 import os
 from pathlib import Path
 
@@ -8,7 +7,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tiny import export_tiny, tiny_model, write_tiny_encoder
+from tiny import export_tiny, once, tiny_model, write_tiny_encoder
 
 # The same examples on every run, so that a failure in CI is a failure here; HYPOTHESIS_PROFILE=explore finds new ones.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,16 +36,3 @@ def tiny_bundle(tmp_path_factory, tiny_encoder) -> Path:
     """An exported bundle of a very small TreePiece model with random weights; tests must not change it."""
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
     return once("tiny_bundle", tmp_path_factory, lambda folder: export_tiny(folder, tiny_model(tiny_encoder)))
-
-
-def once(name, tmp_path_factory, make) -> Path:
-    """Return what `make` returns for a folder, made by the first of the test processes and shared by all."""
-    base = tmp_path_factory.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = base / name
-    with (base / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "made").exists():
-            folder.mkdir(exist_ok=True)
-            (folder / "made").write_text(str(make(folder)))
-        return Path((folder / "made").read_text())

@@ -1,6 +1,7 @@
 """The architecture: a folder imports only what stands above it, and `import treepiece` is light."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +24,12 @@ LAYERS = [
     "evaluation",
     "models",
     "training",
+    "ort",
     "runtime",
     "export",
     "jobs",
-    "serve",
+    "integrations",
+    "serving",
     "cli",
 ]
 OUTSIDE = {
@@ -40,13 +43,16 @@ OUTSIDE = {
     "decoding": {"numpy"},
     "text": {"tokenizers"},
     "definition": set(),
-    "runtime": {"numpy", "onnxruntime"},
-    "export": {"torch", "numpy", "onnx", "onnxruntime", "yaml"},
+    "ort": {"onnxruntime"},
+    "runtime": {"numpy"},
+    "export": {"torch", "numpy", "onnx", "yaml"},
     "jobs": {"pyarrow", "ray", "numpy"},
+    "integrations": {"spacy"},
     "models": {"torch", "transformers", "huggingface_hub", "safetensors"},
     "training": {"torch", "numpy", "lightning", "safetensors", "yaml"},
     "data": set(),
     "evaluation": {"numpy"},
+    "serving": {"fastapi", "starlette", "pydantic", "uvicorn", "h11", "prometheus_client"},
     "cli": {"typer", "rich", "numpy"},
 }
 
@@ -64,11 +70,7 @@ def imports(path):
                 yield node.module
 
 
-FILES = [
-    path
-    for path in SOURCE.rglob("*.py")
-    if path.parent != SOURCE or path.stem in ("errors", "options", "files", "bundle", "shipped", "text", "definition")
-]
+FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem in LAYERS]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -85,7 +87,17 @@ def test_imports_go_upwards_only(path):
 def test_import_loads_nothing_heavy():
     code = "import sys, treepiece; print(*{m.partition('.')[0] for m in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "transformers", "lightning", "onnxruntime", "fastapi", "rich", "typer"} & set(loaded)
+    assert not {"torch", "transformers", "lightning", "onnxruntime", "fastapi", "rich", "typer", "spacy"} & set(loaded)
+
+
+def test_onnx_runtime_sends_nothing():
+    code = "import os, treepiece.runtime.graphs; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    for given, expected in ({}, "1"), ({"ORT_DISABLE_TELEMETRY": "0"}, "0"):
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment | given
+        )
+        assert ran.stdout.strip() == expected
 
 
 def test_files_are_small():

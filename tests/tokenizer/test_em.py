@@ -10,12 +10,12 @@ from treepiece.errors import OptionError
 from treepiece.tokenizer.em import EmConfig, EmMethod, fit_units, log_on_grid, normalise
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import learn_merges
-from treepiece.tokenizer.training import _pose
+from treepiece.tokenizer.training import pose
 
 
 def run(corpus, config, n_merges=8):
     base = learn_merges(corpus, n_merges)
-    problem = _pose(corpus, Matcher(base.shapes, cut_anywhere=True))
+    problem = pose(corpus, Matcher(base.shapes, cut_anywhere=True))
     is_label = np.arange(len(base.shapes)) < base.n_labels
     return (
         problem,

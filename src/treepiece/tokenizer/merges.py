@@ -45,7 +45,7 @@ def learn_merges(corpus: Corpus, n_merges: int, on_merge: Callable[[int], None] 
     >>> vocabulary.counts
     (3, 3, 2, 3, 2)
     """
-    pieces = _Pieces(corpus)
+    pieces = Pieces(corpus)
     counts: dict[int, int] = pieces.label_counts()
     wanted = len(corpus.labels) + n_merges
     queue = [pieces.rank(pair) for pair in pieces.take_changed()]
@@ -65,7 +65,7 @@ def learn_merges(corpus: Corpus, n_merges: int, on_merge: Callable[[int], None] 
     return BaseVocabulary(shapes, tuple(counts.values()), len(corpus.labels))
 
 
-class _Pieces:
+class Pieces:
     """All trees of a corpus cut into pieces, with the count and the places of every adjacent pair kept up to date.
 
     Nodes are numbered through all trees in pre-order. An edge is known by its lower node; it either lies inside a piece
@@ -117,6 +117,10 @@ class _Pieces:
         for shape, weight in zip(self._shape, self._weight, strict=True):
             counts[shape] += weight
         return counts
+
+    def owners(self) -> list[int]:
+        """Return the piece that each node is in, known by the node at its root; nodes are counted in pre-order."""
+        return list(self._root)
 
     def rank(self, pair: int) -> tuple[int, int, Shape, int]:
         """Return what orders the pairs: count, size, labels."""

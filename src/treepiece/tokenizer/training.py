@@ -39,7 +39,7 @@ def train_vocabulary(
     report_to = on_progress or (lambda stage, done, total: None)
     rng = np.random.default_rng(config.seed)
     base = learn_merges(corpus, config.merges, lambda done: report_to("merges", done, config.merges))
-    problem = _pose(corpus, Matcher(base.shapes, cut_anywhere=True))
+    problem = pose(corpus, Matcher(base.shapes, cut_anywhere=True))
     is_label = np.arange(len(base.shapes)) < base.n_labels
     fit = fit_units(
         problem,
@@ -63,7 +63,8 @@ def train_vocabulary(
     return vocabulary, TrainingReport(n_labels, n_merges, n_labels + n_merges, fit.objectives)
 
 
-def _pose(corpus: Corpus, matcher: Matcher) -> Problem:
+def pose(corpus: Corpus, matcher: Matcher) -> Problem:
+    """Return what EM explains: the trees of a corpus, with all units of a matcher laid on them."""
     forest = Forest({label: number for number, label in enumerate(corpus.labels)})
     trees = [forest.add(tree) for tree in corpus.trees]
     lattice, nodes = matcher.match(forest)
@@ -79,7 +80,7 @@ def _expand(
     shapes = sorted(frequent | bare_patterns(corpus) | continuation_patterns(corpus))
     counts = np.array([max(patterns[shape], 1) for shape in shapes], float)  # to start from; EM counts for itself
     all_floored = np.ones(len(shapes), bool)
-    refit = fit_units(_pose(corpus, Matcher(shapes, cut_anywhere=False)), counts, all_floored, config.em_config, rng)
+    refit = fit_units(pose(corpus, Matcher(shapes, cut_anywhere=False)), counts, all_floored, config.em_config, rng)
     return dict(zip(shapes, refit.log_p.tolist(), strict=True))
 
 
