@@ -85,6 +85,7 @@ def server_config(app: FastAPI) -> uvicorn.Config:
         http=connection_class(settings, service.refuse),
         ws="none",
         lifespan="on",
+        loop="auto",  # uvloop where it is installed: a tenth more answers a second than with asyncio's own
         log_config=None,
         access_log=False,
         server_header=False,
