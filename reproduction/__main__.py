@@ -55,7 +55,7 @@ def _reproduce(options: Options) -> int:
         from reproduction.report.page import write_report
 
         path = write_report(store, options.docs)
-        note(f"{path}: written from {len(store.names())} parts")
+        note(f"{path}: written")
     if left:
         note(f"not done: {', '.join(left)}")
     return 1 if left else 0

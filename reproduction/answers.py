@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 import numpy as np
@@ -17,6 +18,7 @@ from treepiece.decoding.parse import Parse
 from treepiece.evaluation.comparison import compare
 from treepiece.evaluation.outcomes import Outcome
 from treepiece.evaluation.scores import score
+from treepiece.runtime.cores import count_cores
 from treepiece.runtime.graphs import as_ids
 from treepiece.runtime.parser import Parser
 from treepiece.training.examples import Example, make_examples
@@ -79,11 +81,17 @@ def _parse(parser: Parser, examples: Sequence[Example], decoding: Decoding, titl
     """Return the parses of each utterance, the best first; each is parsed alone, as a user's would be."""
     set_up(parser.model, parser.definition, decoding)
     beams: list[list[Parse]] = []
-    with progress() as bars:
-        task = bars.add_task(title, total=len(examples), unit="rows")
-        for example in examples:
-            beams += parser.model.parse(as_ids([example.subwords.ids]), **decoding.arguments)
-            bars.advance(task)
+    threads = ThreadPoolExecutor(count_cores())
+    try:
+        with progress() as bars:
+            task = bars.add_task(title, total=len(examples), unit="rows")
+            for (found,) in threads.map(
+                lambda example: parser.model.parse(as_ids([example.subwords.ids]), **decoding.arguments), examples
+            ):
+                beams.append(found)
+                bars.advance(task)
+    finally:
+        threads.shutdown(cancel_futures=True)  # Ctrl-C does not wait for all the rows that are left
     return beams
 
 

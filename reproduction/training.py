@@ -68,6 +68,7 @@ def facts_of(folder: Path) -> Json:
         "recipe": facts.get("recipe", {}),
         "rows": facts.get("rows"),
         "validation": facts.get("validation", {}),
+        "before": facts.get("before", []),
         "manifest": manifest_digest(folder),
     }
 

@@ -15,8 +15,8 @@ make reproduce ARGS="--only report"             # this page again, from the resu
 ```
 
 `TOPV2=DIR` or `TREEPIECE_TOPV2` says where TOPv2 is; `python -m reproduction --help` lists the rest. Results are
-kept as JSON in `runs/reproduction/parts`, each with a checksum of all that it was made from, and all figures on
-this page come from there."""
+kept as JSON in `runs/reproduction/parts`, each with a checksum of all that it was made from. Those that this page
+was written from are in `docs/results/parts` too, and stand for parts that `runs/reproduction` does not have."""
 _SELECTION = """\
 Whatever these runs chose or fitted, they did on rows of the train split, but for the [low-resource
 splits](#a-few-rows-of-a-new-domain). The best epoch of a model is the one with

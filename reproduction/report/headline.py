@@ -59,6 +59,7 @@ def _table(results: Results) -> str:
         _row("inference in PyTorch, ms", {}, {k: number(_time(results, k, "torch", "full")) for k in KINDS}),
         _row("decoder passes a tree", {}, {k: spread(results.numbers(k, "passes")) for k in KINDS}),
         _row("outputs that are no tree", {}, {k: spread(results.numbers(k, "invalid"), 0) for k in KINDS}),
+        _row("epochs", dict.fromkeys(KINDS, f"up to {EPOCHS}"), {k: spread(results.epochs(k), 0) for k in KINDS}),
         _row("models (seeds)", dict.fromkeys(KINDS, str(SEEDS)), {k: str(len(results.seeds(k))) for k in KINDS}),
     ]
     return table(head, rows)
@@ -139,10 +140,11 @@ def _budget(results: Results) -> str:
     """Return how long models were trained: the epochs of the recipe, and the one that was kept."""
     texts = []
     for kind, name in KINDS.items():
-        for seed, model in zip(results.seeds(kind), results.models(kind), strict=True):
-            recipe, validation = model["recipe"], model["validation"]
+        for seed, model, n_epochs in zip(results.seeds(kind), results.models(kind), results.epochs(kind), strict=True):
+            recipe, epoch = model["recipe"], model["validation"].get("epoch", 0)
+            before = f", after {n_epochs - epoch} of another run" if n_epochs > epoch else ""
             texts.append(
-                f"{name}, seed {seed}: epoch {validation.get('epoch')} of {recipe.get('epochs')}, in batches of "
+                f"{name}, seed {seed}: epoch {epoch} of {recipe.get('epochs')}{before}, in batches of "
                 f"{recipe.get('batch')}"
             )
     return "; ".join(texts) or NOT_RUN

@@ -19,6 +19,8 @@ from treepiece.files import replace_files
 
 PAGE = "results.md"
 FIGURES = "figures"
+KEPT = "results"
+"""The folder beside the page that has the results which it was written from."""
 _TITLE = """\
 # Results
 
@@ -30,8 +32,13 @@ written by a program: do not edit it."""
 
 
 def write_report(store: Store, docs: Path) -> Path:
-    """Write the page and its figures, and return where it is; what is missing is said to be."""
-    results = Results(store)
+    """Write the page and its figures, and return where it is; what is missing is said to be.
+
+    The results that it is written from are kept beside it. Where the store has no result of a part, the one that an
+    earlier page was written from counts, on whatever machine it was made: a page can grow over months.
+    """
+    kept = Store(docs / KEPT)
+    results = Results(store, kept)
     figures = docs / FIGURES
     sections = [
         wrap(_TITLE),
@@ -53,7 +60,14 @@ def write_report(store: Store, docs: Path) -> Path:
         replace_files(docs, {PAGE: text.encode()})
     except OSError as error:
         raise DataError(f"{docs / PAGE}: cannot be written: {error.strerror}") from None
+    keep(results, kept)
     return docs / PAGE
+
+
+def keep(results: Results, kept: Store) -> None:
+    """Write down the results that a page was written from."""
+    for record in results.records.values():
+        kept.write(record)
 
 
 def _outdated(results: Results) -> str:

@@ -14,11 +14,13 @@ RANKED = "int8 ranked in doubt"
 
 
 class Results:
-    """All results in a folder."""
+    """All results in some folders; where several have a part, that of the first of them counts."""
 
-    def __init__(self, store: Store) -> None:
-        found = {name: store.read(name) for name in store.names()}
-        self.records: dict[str, Record] = {name: record for name, record in found.items() if record is not None}
+    def __init__(self, *stores: Store) -> None:
+        found: dict[str, Record] = {}
+        for store in reversed(stores):
+            found |= {name: record for name in store.names() if (record := store.read(name))}
+        self.records = dict(sorted(found.items()))
 
     def get(self, name: str) -> Json | None:
         """Return the result of a part; None if there is none yet."""
@@ -61,6 +63,13 @@ class Results:
             for scores in self.scores(kind):
                 return {name: int(group["rows"]) for name, group in scores[grouping].items()}
         return {}
+
+    def epochs(self, kind: str) -> list[int]:
+        """Return for how many epochs each model of a kind was trained, in all its runs, until the one that was kept."""
+        return [
+            sum(int(run["validation"].get("epoch", 0)) for run in (*model.get("before", ()), model))
+            for model in self.models(kind)
+        ]
 
     def outdated(self) -> list[str]:
         """Return the parts that were made from results which have been replaced since."""

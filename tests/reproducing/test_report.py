@@ -11,6 +11,7 @@ import pytest
 from reproduction.__main__ import main
 from reproduction.report.accuracy import compare_rows
 from reproduction.report.headline import headline
+from reproduction.report.page import keep
 from reproduction.report.results import Results
 from reproduction.store import Record, Store
 
@@ -90,6 +91,30 @@ def test_several_seeds_give_a_mean_and_a_range(tmp_path):
     text = headline(Results(store))
     assert "| EM, % | 86.78 | 82.50 (80.00 to 85.00) |" in text
     assert "| models (seeds) | 3 | 2 | 3 | 0 | 3 | 0 |" in text
+
+
+def test_epochs_of_earlier_runs_count(tmp_path):
+    store = Store(tmp_path)
+    before = [{"recipe": {"epochs": 4}, "validation": {"epoch": 2}}]
+    facts = {"recipe": {"epochs": 3, "batch": 64}, "validation": {"epoch": 3, "rows": 9}, "before": before}
+    write(store, "scores-ar-0", {**facts, "settings": {}})
+    text = headline(Results(store))
+    assert "| epochs | up to 100 | not run yet | up to 100 | 5 | up to 100 | not run yet |" in text
+    assert "AR, seed 0: epoch 3 of 3, after 2 of another run, in batches of 64" in " ".join(text.split())
+
+
+def test_a_page_keeps_what_it_was_written_from(tmp_path):
+    docs, first, second = tmp_path / "docs", Store(tmp_path / "first"), Store(tmp_path / "second")
+    write(first, "train-ar-0", {"manifest": "old"})
+    write(first, "train-nar-0", {"manifest": "old"})
+    write(second, "train-ar-0", {"manifest": "new"})
+    for store in (first, second):
+        keep(Results(store, Store(docs)), Store(docs))
+    found = Results(Store(docs))
+    assert {name: record.result["manifest"] for name, record in found.records.items()} == {
+        "train-ar-0": "new",
+        "train-nar-0": "old",
+    }
 
 
 def test_results_that_do_not_belong_together_are_named(tmp_path):
