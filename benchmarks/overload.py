@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from clients import LONGEST, Server, expected_of, request_bytes, serving, without_times
 
 from treepiece import Parser
+from treepiece.cli.console import progress
 
 OPTIONS = ("--queue", "256", "--connections", "150", "--body-seconds", "2", "--head-seconds", "2")
 GOOD, LISTS, HEAVY, BAD, SLOW, LEAVING = 120, 20, 12, 12, 24, 12
@@ -141,10 +142,14 @@ class Crowd:
         await asyncio.sleep(PAUSE)
 
     async def weigh(self, sizes: list[float]) -> None:
-        """Note the memory of the server, again and again."""
-        while time.monotonic() < self.end:
-            sizes.append(self.server.megabytes())
-            await asyncio.sleep(0.2)
+        """Note the memory of the server, again and again, and show how far this is."""
+        begin = time.monotonic()
+        with progress() as bars:
+            task = bars.add_task("overload", total=round(self.end - begin), unit="seconds")
+            while time.monotonic() < self.end:
+                sizes.append(self.server.megabytes())
+                bars.update(task, completed=round(time.monotonic() - begin))
+                await asyncio.sleep(0.2)
 
 
 BAD_REQUESTS: list[tuple[bytes, int]] = [

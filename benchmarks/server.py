@@ -32,6 +32,7 @@ from machine import machine
 from overload import overload
 
 from treepiece import Parser
+from treepiece.cli.console import progress
 from treepiece.data.toy import toy_rows
 from treepiece.shipped import BUNDLED
 
@@ -70,13 +71,16 @@ def measure(model: str, *, seconds: float, rounds: int, connections: Sequence[in
     requests = [request_bytes(json.dumps({"text": text}).encode()) for text in texts]
     loads: dict[int, list[Load]] = {n: [] for n in connections}
     rates: list[tuple[float, float]] = []
-    with serving(model) as server:
+    with serving(model) as server, progress() as bars:
         for n in connections:  # nobody's first requests count
             asyncio.run(run_load(server, requests, n, min(1.0, seconds)))
+        task = bars.add_task("measuring", total=rounds * (1 + len(connections)), unit="runs")
         for _ in range(rounds):
             rates.append(batch_rate(parser, texts, seconds))
+            bars.advance(task)
             for n in connections:
                 loads[n].append(asyncio.run(run_load(server, requests, n, seconds)))
+                bars.advance(task)
     result: dict[str, float] = {"batch_rate": statistics.median(rate for rate, _ in rates)}
     for n, few in loads.items():
         milliseconds = np.array([seen.seconds for load in few for seen in load.seen]) * 1e3
