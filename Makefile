@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH ?= 2.13.0
-TOPV2 ?= ../shared/topv2
+TOPV2 ?= $(or $(TREEPIECE_TOPV2),../shared/topv2)
 ARGS ?=
 
 .PHONY: demo test lint docs bench model reproduce clean
@@ -40,7 +40,7 @@ model: $(VENV)/.dev
 
 # The paper's tables and figures into docs/results.md. Hours to days: Ctrl-C at any time, the same command goes on.
 reproduce: $(VENV)/.reproduce
-	$(BIN)/python -m reproduction --topv2 "$(or $(TREEPIECE_TOPV2),$(TOPV2))" $(ARGS)
+	$(BIN)/python -m reproduction --topv2 "$(TOPV2)" $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """Measures how a trained bundle behaves as a process: start, memory, parses a second.
 
-    python benchmarks/running.py --model BUNDLE [--json]
+    python benchmarks/running.py [--model BUNDLE] [--json]
 
 `latency.py --model` runs this too.
 """
@@ -16,10 +16,13 @@ import time
 from collections.abc import Sequence
 
 from treepiece import Parser
+from treepiece.data.toy import toy_rows
 from treepiece.runtime.graphs import precisions_in
 from treepiece.runtime.models import open_bundle
+from treepiece.shipped import BUNDLED
 
 REPEATS = 7
+N_TEXTS = 256
 _MEMORY = """
 import sys
 from treepiece import Parser
@@ -87,12 +90,13 @@ def _rate(parser: Parser, texts: Sequence[str], size: int) -> float:
 
 
 def main() -> None:
-    """Measure start and memory, which is best done where nothing but the runtime is installed."""
+    """Measure, which is best done where nothing but the runtime is installed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="a bundle with a trained model")
+    parser.add_argument("--model", default=BUNDLED, help="a bundle; by default the one that comes with treepiece")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
-    result = {**cold_start(args.model), **resident_megabytes(args.model)}
+    texts = [utterance for _, utterance, _ in toy_rows(N_TEXTS)]
+    result = {**cold_start(args.model), **resident_megabytes(args.model), **throughput(args.model, texts)}
     if args.json:
         print(json.dumps(result))
         return

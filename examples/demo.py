@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 from treepiece import Parser, TokenizerConfig, TreepieceError, TreePieceTokenizer
 from treepiece.data.toy import toy_frames
@@ -46,7 +47,8 @@ def show_units(colour: bool) -> None:
 def show_parses(parser: Parser, colour: bool) -> None:
     """Draw what a few requests mean."""
     title("A parser that writes units")
-    parser.batch(REQUESTS)  # the first text opens the graphs, which is not what a parse takes
+    for text in REQUESTS:
+        parser(text)  # the first texts open the graphs, which is not what a parse takes
     for text in REQUESTS:
         result = parser(text)
         print(f"{text}\n{result.draw(units=True, colour=colour)}")
@@ -86,7 +88,9 @@ def main() -> None:
     show_parses(parser, colour)
     show_readings(parser, colour)
     show_refusal(parser)
-    print(f'Your turn: treepiece parse --model {model} "your text"')
+    command = Path(sys.executable).with_name("treepiece")
+    shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command.name
+    print(f'Your turn: {shown} parse --model {model} "your text"')
 
 
 if __name__ == "__main__":

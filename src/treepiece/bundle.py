@@ -84,10 +84,8 @@ def read_bundle(folder: str | Path, *, check: bool = True) -> Bundle:
     folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file():
-        raise BundleError(
-            f"{folder}: not a bundle, it has no {MANIFEST}: give a folder that `treepiece train` or `treepiece export` "
-            "wrote"
-        )
+        found = f"not a bundle, it has no {MANIFEST}" if folder.exists() else "no such folder"
+        raise BundleError(f"{folder}: {found}: give one that `treepiece train` or `treepiece export` wrote")
     manifest = _object(_read(path), path)
     if manifest.get("format") != FORMAT:
         raise BundleError(f"{path}: 'format' is {manifest.get('format')!r:.60}, expected {FORMAT!r}")

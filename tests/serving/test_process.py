@@ -128,10 +128,16 @@ def test_a_second_server_on_the_same_port(tiny_bundle):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "nowhere"], "error: nowhere: not a bundle, it has no manifest.json"),
+        (
+            ["--model", "nowhere"],
+            "error: nowhere: no such folder: give one that `treepiece train` or `treepiece export` wrote",
+        ),
         (["--host", "no.such.host.invalid"], "error: --host no.such.host.invalid: there is no such address"),
         (["--queue", "0"], "error: queue must be a whole number, 1 or more, got 0"),
-        (["--token-file", "nowhere"], "error: nowhere: No such file or directory"),
+        (
+            ["--token-file", "nowhere"],
+            "error: --token-file nowhere: No such file or directory: make one with `python -c",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_told_in_one_line(options, message):

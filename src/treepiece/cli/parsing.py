@@ -46,7 +46,7 @@ def parse(
     column: Annotated[
         str | None, typer.Option(help="The column with the text.  [default: utterance, or text]", show_default=False)
     ] = None,
-    nbest: Annotated[int, typer.Option(metavar="K", help="So many readings of each text.")] = 1,
+    nbest: Annotated[int, typer.Option(metavar="K", help="How many readings of each text to return.")] = 1,
     min_confidence: Annotated[
         float, typer.Option(metavar="P", help="Where the best reading has less, the text is not understood.")
     ] = 0.0,
@@ -58,7 +58,7 @@ def parse(
     threads: Annotated[int | None, typer.Option(metavar="N", help="How many cores.  [default: all]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was interrupted.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    engine: Annotated[Engine, typer.Option(help="Who does a job: this process, or a Ray cluster.")] = Engine.LOCAL,
+    engine: Annotated[Engine, typer.Option(help="Where a job runs: here, or on a Ray cluster.")] = Engine.LOCAL,
 ) -> None:
     """Parse texts: draw the tree of each, or print JSON.
 

@@ -39,13 +39,14 @@ def serve(
     ] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="How many cores.  [default: all]")] = None,
     batch_size: Annotated[
-        int, typer.Option(metavar="N", help="So many readings are computed together at most.")
+        int, typer.Option(metavar="N", help="At most this many readings are computed together.")
     ] = _USUAL.batch_size,
     batch_wait: Annotated[
         float, typer.Option(metavar="MS", help="A text waits so many milliseconds at most for others to join it.")
     ] = _USUAL.batch_wait,
     queue: Annotated[
-        int, typer.Option(metavar="N", help="So many readings may wait; more are refused.", rich_help_panel=_LIMITS)
+        int,
+        typer.Option(metavar="N", help="How many readings may wait; more are refused.", rich_help_panel=_LIMITS),
     ] = _USUAL.queue,
     connections: Annotated[
         int, typer.Option(metavar="N", help="Connections that may be open.", rich_help_panel=_LIMITS)
@@ -151,6 +152,9 @@ def _read_token(file: Path | None) -> str | None:
         return file.read_text(encoding="utf-8").strip()
     except UnicodeDecodeError:
         raise OptionError(f"--token-file {file}: it is not text in UTF-8") from None
+    except OSError as error:
+        make = 'python -c "import secrets; print(secrets.token_urlsafe(32))"'
+        raise OptionError(f"--token-file {file}: {error.strerror}: make one with `{make} > FILE`") from None
 
 
 def _greet(address: str) -> None:

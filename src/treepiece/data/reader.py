@@ -49,7 +49,8 @@ def find_files(source: str | Path, split: str = DEFAULT_SPLIT) -> Sequence[Path]
         path.stat()
         files = sorted(path.glob(f"*_{split}.tsv")) if path.is_dir() else [path]
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file or folder") from None
+        hint = "; a tree itself is read from standard input" if str(path).startswith("[") else ""
+        raise DataError(f"{path}: no such file or folder{hint}") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not files:

@@ -56,7 +56,10 @@ def choose_precision(bundle: Bundle, wanted: Precision | None) -> Precision:
     if wanted is None:
         return there[0]
     if wanted not in there:
-        raise BundleError(f"{bundle.folder}: no graphs in {wanted}: the bundle has {', '.join(there)}; export it again")
+        raise BundleError(
+            f"{bundle.folder}: no graphs in {wanted}: the bundle has {', '.join(there)}: ask for that, or export the "
+            "model again"
+        )
     return wanted
 
 

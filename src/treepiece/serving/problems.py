@@ -23,7 +23,7 @@ _OF_INPUT = (TextError, OptionError, TreeParseError, FrameError, UnitError)
 class ProblemType(Enum):
     """What can go wrong: name, status, title, and what a client should do."""
 
-    BROKEN_REQUEST = "broken-request", 400, "The request is not HTTP/1.1", "Mend the client, or what is in between."
+    BROKEN_REQUEST = "broken-request", 400, "The request is not HTTP/1.1", "Fix the client, or what is in between."
     BROKEN_JSON = "broken-json", 400, "The body is not JSON", "Send one JSON object in UTF-8."
     NO_TOKEN = "no-token", 401, "The token is missing or wrong", "Send the header `Authorization: Bearer TOKEN`."
     NOT_FOUND = "not-found", 404, "There is nothing here", "Look the path up on this page."

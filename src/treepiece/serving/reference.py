@@ -29,6 +29,7 @@ code, pre { font-family: ui-monospace, monospace; font-size: .9rem }
 pre { padding: .8rem; overflow-x: auto; border: 1px solid #8886; border-radius: 6px }
 table { border-collapse: collapse } td, th { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0 }
 """
+_CODE = re.compile(r"`([^`]+)`")
 _REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; frame-ancestors 'none'"
@@ -60,9 +61,18 @@ def write_page(description: Mapping[str, Any]) -> str:
     return "\n".join([*parts, *_problems(), "</body></html>"])
 
 
+def _prose(text: str) -> str:
+    """Return text as HTML, with what stands between backticks as code.
+
+    >>> _prose("`nbest` < 3")
+    '<code>nbest</code> &lt; 3'
+    """
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
 def _operation(path: str, method: str, operation: Mapping[str, Any], description: Mapping[str, Any]) -> Iterator[str]:
-    yield f"<h2><code>{method} {escape(path)}</code></h2><p>{escape(operation['summary'])}."
-    yield f"{escape(operation.get('description', ''))}</p>"
+    yield f"<h2><code>{method} {escape(path)}</code></h2><p>{_prose(operation['summary'])}."
+    yield f"{_prose(operation.get('description', ''))}</p>"
     if "requestBody" in operation:
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         example = json.dumps(schema["examples"][0])
@@ -71,14 +81,14 @@ def _operation(path: str, method: str, operation: Mapping[str, Any], description
         yield f"<pre>{escape(command)}</pre>"
     yield "<table><tr><th>status</th><th>what it means</th></tr>"
     for status, response in operation["responses"].items():
-        yield f"<tr><td>{escape(status)}</td><td>{escape(response['description'])}</td></tr>"
+        yield f"<tr><td>{escape(status)}</td><td>{_prose(response['description'])}</td></tr>"
     yield "</table>"
     content = operation["responses"]["200"].get("content", {}).get("application/json")
     if content is not None:
         yield "<details><summary>The answer</summary>"
         schemas = description["components"]["schemas"]
         for name in _names(content["schema"], schemas):
-            yield f"<h3>{escape(name)}</h3><p>{escape(schemas[name].get('description', ''))}</p>"
+            yield f"<h3>{escape(name)}</h3><p>{_prose(schemas[name].get('description', ''))}</p>"
             yield from _fields(schemas[name])
         yield "</details>"
 
@@ -95,7 +105,7 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
     yield "<table>"
     for name, field in schema["properties"].items():
         yield f"<tr><td><code>{escape(name)}</code></td><td><code>{escape(_type(field))}</code></td>"
-        yield f"<td>{escape(field.get('description', ''))}</td></tr>"
+        yield f"<td>{_prose(field.get('description', ''))}</td></tr>"
     yield "</table>"
 
 
@@ -124,5 +134,5 @@ def _problems() -> Iterator[str]:
     yield "<code>request_id</code>.</p><table><tr><th>type</th><th>status</th><th>title</th><th>what to do</th></tr>"
     for problem in ProblemType:
         yield f'<tr id="{problem.slug}"><td><code>/docs#{problem.slug}</code></td><td>{problem.status}</td>'
-        yield f"<td>{escape(problem.title)}</td><td>{escape(problem.remedy)}</td></tr>"
+        yield f"<td>{escape(problem.title)}</td><td>{_prose(problem.remedy)}</td></tr>"
     yield "</table>"
