@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from tiny import export_tiny, once, tiny_model, write_tiny_encoder
 
 # The same examples on every run, so that a failure in CI is a failure here; HYPOTHESIS_PROFILE=explore finds new ones.
+# A test that names health checks of its own replaces these: it has to name `too_slow` too, for machines that stall.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -19,7 +19,7 @@ def subwords():
 
 
 @given(text=st.text(max_size=20))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_offsets_lead_back_to_the_text(subwords, text):
     (utterance,) = subwords.encode_batch([text])
     assert len(utterance.ids) == len(utterance.offsets) + 2

@@ -46,7 +46,7 @@ texts = st.lists(st.text(min_size=0, max_size=20), min_size=1, max_size=6)
 
 @pytest.mark.parametrize("kind", ["treepiece", "ranked", "ar", "nar"])
 @given(texts=texts, seed=st.integers(0, 99), scale=st.sampled_from([0.0, 1.0, 8.0, float("nan")]))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_random_weights_and_random_text_give_valid_frames(kind, encoder, subwords, texts, seed, scale):
     model = make(kind, encoder, seed, scale)
     encoded = subwords.encode_batch(texts)

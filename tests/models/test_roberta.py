@@ -70,7 +70,7 @@ def test_leaves_begin_and_end_with_subwords(roberta):
     text=st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     | st.sampled_from(["👩‍👩‍👧", "wäke mé", "8\u3000am"])
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_text_gets_a_frame_of_its_own_characters(trained, text):
     (frame,) = trained.parse([text])
     assert frame.utterance == text

@@ -137,7 +137,7 @@ def test_strange_texts_give_valid_frames_that_quote_them(parser, text):
 
 
 @given(text=st.text(max_size=60))
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_text_gives_a_valid_frame_or_says_why_not(parser, text):
     result = parser.try_batch([text])[0]
     if isinstance(result, TextError):
