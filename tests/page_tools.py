@@ -26,6 +26,16 @@ def wait_for(page, text):
     page.wait_for_function("text => document.getElementById('utterance').textContent === text", arg=text)
 
 
+def stop_clock(page):
+    """Stop the clock of a page that was opened with `prepare=install_clock`: from here on no pause ends by itself."""
+    page.clock.pause_at("2100-01-01")
+
+
+def install_clock(page):
+    """Make the clock of a page one that can be stopped: what it shows for a while is gone before a slow test looks."""
+    page.clock.install()
+
+
 def underlined(page):
     return page.locator("#utterance mark").all_text_contents()
 

@@ -8,9 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import asynccontextmanager, contextmanager
 
 PROGRAM = [sys.executable, "-c", "from treepiece.cli.main import run; run()", "serve"]
+LONGEST = 60
+"""How many seconds a test waits for what comes at once: a busy machine may stand still for some of them."""
+PATIENT = {"answer_seconds": 300, "body_seconds": 300, "head_seconds": 300, "idle_seconds": 300}
+"""Settings of a server that nobody can be too slow for: a test of anything else must not end because time passes."""
 
 
 def plain(value):
@@ -51,7 +56,7 @@ class Blocked:
         self.sizes = []
 
     def __call__(self, task, items):
-        assert self.go.wait(30)
+        assert self.go.wait(LONGEST)
         self.sizes.append(len(items))
         return self.work(task, items)
 
@@ -65,7 +70,7 @@ def block(app):
 
 async def until(is_true):
     """Wait until something holds."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LONGEST):
         while not is_true():
             await asyncio.sleep(0.001)
 
@@ -82,11 +87,11 @@ def served(app):
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
-            assert started.wait(30)
+            assert started.wait(LONGEST)
             yield port
         finally:
             server.should_exit = True
-            thread.join(60)
+            thread.join(2 * LONGEST)
     assert not thread.is_alive()
 
 
@@ -98,12 +103,15 @@ def request_bytes(body, *, path="/v1/parse", headers=""):
 
 
 def connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=30)
+    return socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
 
 
 def read_answer(connection):
-    """Status, headers and body of one answer; None if the connection was closed without one."""
-    file = connection.makefile("rb")
+    """Status, headers and body of one answer; None if the connection was closed without one.
+
+    Without a buffer: the answer after this one may be there already, and must not be read with it.
+    """
+    file = connection.makefile("rb", buffering=0)
     first = file.readline()
     if not first:
         return None
@@ -111,8 +119,41 @@ def read_answer(connection):
     while line := file.readline().strip():
         name, _, value = line.decode().partition(":")
         headers[name.lower()] = value.strip()
-    body = file.read(int(headers.get("content-length", 0)))
+    body = b""
+    while part := file.read(int(headers.get("content-length", 0)) - len(body)):
+        body += part
     return int(first.split()[1]), headers, body
+
+
+def kind(answer):
+    """Status and type of an answer that is a problem, which must look like one."""
+    status, headers, body = answer
+    assert headers["content-type"] == "application/problem+json"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    value = json.loads(body)
+    assert value["status"] == status
+    assert value["request_id"] == headers["x-request-id"]
+    return status, value["type"].removeprefix("/docs#")
+
+
+def wait_until(is_true, complaint):
+    """Wait until something holds that another thread or process sees to."""
+    end = time.monotonic() + LONGEST
+    while not is_true():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.02)
+
+
+def wait_until_metrics_say(port, line):
+    """Wait until a server counts what it should."""
+
+    def is_said():
+        with connect(port) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            return line in read_answer(connection)[2].decode().splitlines()
+
+    wait_until(is_said, line)
 
 
 class Process:
@@ -136,7 +177,7 @@ class Process:
         return self.wait()
 
     def wait(self):
-        code = self.process.wait(60)
+        code = self.process.wait(3 * LONGEST)
         self._reader.join()
         return code
 

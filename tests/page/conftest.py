@@ -5,7 +5,7 @@ import shutil
 from urllib.parse import urlsplit
 
 import pytest
-from serving_tools import served
+from serving_tools import LONGEST, PATIENT, served
 
 OPTIONS = [
     "--no-sandbox",
@@ -34,7 +34,7 @@ def browser():
     if program is None:
         pytest.skip("there is no Chromium: install it, or set TREEPIECE_CHROMIUM to its program")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=OPTIONS)
+        browser = playwright.chromium.launch(executable_path=program, args=OPTIONS, timeout=3000 * LONGEST)
         yield browser
         browser.close()
 
@@ -52,8 +52,9 @@ def parser():
 def address(parser):
     """Where that model is served."""
     from treepiece.serving.app import create_app
+    from treepiece.serving.settings import Settings
 
-    with served(create_app(parser)) as port:
+    with served(create_app(parser, Settings(**PATIENT))) as port:
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -81,7 +82,7 @@ def open_page(browser, address):
 
     def open_page(text=None, *, at=address, prepare=None, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(1000 * LONGEST)
         page = context.new_page()
         opened.append((context, Watched(page), urlsplit(at).netloc))
         if prepare is not None:

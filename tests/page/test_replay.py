@@ -1,7 +1,7 @@
 """The decoding pass by pass: counted as the library counts, and drawn as it was written."""
 
 import pytest
-from page_tools import NESTED, READINGS, drawn, expected, wait_for
+from page_tools import NESTED, READINGS, drawn, expected, install_clock, stop_clock, wait_for
 
 from treepiece.data.toy import toy_frames
 from treepiece.decoding.linear import LinearVocabulary
@@ -84,10 +84,10 @@ def test_pass_by_pass(open_page, parser):
 
 
 def test_playing(open_page):
-    page = open_page(NESTED, prepare=lambda page: page.clock.install())
+    page = open_page(NESTED, prepare=install_clock)
     wait_for(page, NESTED)
     assert page.locator("#pass").text_content() == "pass 26 of 26"
-    page.clock.pause_at("2100-01-01")
+    stop_clock(page)
     page.locator("#tree").blur()
     page.keyboard.press("p")
     assert (page.locator("#pass").text_content(), page.locator("#play").text_content()) == ("pass 0 of 26", "Pause")
@@ -102,8 +102,9 @@ def test_playing(open_page):
 
 
 def test_letters_work_wherever_nothing_is_typed(open_page):
-    page = open_page(NESTED)
+    page = open_page(NESTED, prepare=install_clock)
     wait_for(page, NESTED)
+    stop_clock(page)
     for control in (page.locator(".reading input").nth(1), page.locator("#scrub")):
         control.click()
         page.keyboard.press("Shift+P")

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from page_tools import FIRST, SHOWN, wait_for
-from serving_tools import Process, served
+from page_tools import FIRST, SHOWN, install_clock, stop_clock, wait_for
+from serving_tools import LONGEST, PATIENT, Process, served
 
 PARSE = "**/v1/parse"
 MODEL = "**/v1/model"
@@ -13,11 +13,13 @@ QUEUE_FULL = {"type": "/docs#queue-full", "title": "The queue is full", "status"
 
 def test_the_server_is_gone_and_comes_back(open_page):
     with Process("--threads", "1") as server:
-        page = open_page(at=f"http://127.0.0.1:{server.port}/")
+        page = open_page(at=f"http://127.0.0.1:{server.port}/", prepare=install_clock)
         wait_for(page, FIRST)
+        stop_clock(page)  # else it may ask again by itself before "Try again" is clicked
         server.process.kill()
         server.wait()
         page.fill("#text", "call mom")
+        page.locator("#text").press("Enter")
         page.get_by_role("heading", name="The server does not answer").wait_for()
         assert page.locator("#result").is_hidden()
         page.locator("#text").press("ArrowDown")  # there are no readings to choose from
@@ -29,7 +31,7 @@ def test_the_server_is_gone_and_comes_back(open_page):
 
 
 def test_it_asks_again_by_itself(open_page):
-    page = open_page(prepare=lambda page: (page.clock.install(), page.route(PARSE, lambda route: route.abort())))
+    page = open_page(prepare=lambda page: (install_clock(page), page.route(PARSE, lambda route: route.abort())))
     page.get_by_role("alert").wait_for()
     page.unroute(PARSE)
     page.clock.fast_forward(5000)
@@ -40,18 +42,33 @@ class Held:
     """Requests for parses, held until they are let go."""
 
     def __init__(self, page):
+        self.page = page
         self.routes = []
         page.route(PARSE, lambda route: self.routes.append(route))
 
+    def wait_for(self, n):
+        """Wait until so many requests are held."""
+        for _ in range(100 * LONGEST):
+            if len(self.routes) >= n:
+                return
+            self.page.wait_for_timeout(10)  # the page's events are told meanwhile
+        raise AssertionError(f"{len(self.routes)} of {n} requests came")
+
 
 def test_a_slow_answer(open_page):
-    page = open_page()
+    page = open_page(prepare=install_clock)
     wait_for(page, FIRST)
+    stop_clock(page)
     held = Held(page)
     page.fill("#text", "call mom")
-    page.get_by_text("Parsing…").wait_for()
+    page.locator("#text").press("Enter")
+    held.wait_for(1)
+    assert page.locator("#status").text_content() == ""
+    page.clock.run_for(500)
+    assert page.locator("#status").text_content() == "Parsing…"
     assert page.locator("#result").get_attribute("aria-busy") == "true"
-    page.get_by_text("Parsing… 2 s").wait_for()
+    page.clock.run_for(2000)
+    assert page.locator("#status").text_content() == "Parsing… 2 s"
     held.routes[0].continue_()
     wait_for(page, "call mom")
     assert page.locator("#status").text_content() == ""
@@ -64,14 +81,17 @@ def test_an_old_answer_is_never_shown(open_page, parser):
     held = Held(page)
     aborted = []
     page.on("requestfailed", lambda request: aborted.append(json.loads(request.post_data)["text"]))
-    for text in ("call mom", "wake me at 8 am"):
+    for number, text in enumerate(("call mom", "wake me at 8 am"), start=1):
         page.locator("#text").evaluate(
             "(field, text) => { field.value = text; }", text
         )  # no key, so no pause to wait for
-        with page.expect_request(PARSE):
-            page.locator("#text").press("Enter")
+        page.locator("#text").press("Enter")
         page.get_by_text("Parsing…").wait_for()
-    page.wait_for_timeout(100)
+        held.wait_for(number)
+    for _ in range(100 * LONGEST):
+        if aborted:
+            break
+        page.wait_for_timeout(10)
     assert aborted == ["call mom"]
     held.routes[1].continue_()
     wait_for(page, "wake me at 8 am")
@@ -136,7 +156,7 @@ def test_a_token(open_page, parser):
     from treepiece.serving.app import create_app
     from treepiece.serving.settings import Settings
 
-    with served(create_app(parser, Settings(token="secret"))) as port:
+    with served(create_app(parser, Settings(**PATIENT, token="secret"))) as port:
         page = open_page("call mom", at=f"http://127.0.0.1:{port}/")
         page.get_by_role("heading", name="This server wants a token").wait_for()
         assert page.get_by_text("not right").is_hidden()
