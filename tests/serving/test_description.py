@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
-from serving_tools import served
+from serving_tools import LONGEST, PATIENT, served
 
 from treepiece.serving.app import create_app
 from treepiece.serving.settings import Settings
@@ -17,7 +17,7 @@ OPERATIONS = [
     ("/readyz", "GET"),
     ("/metrics", "GET"),
 ]
-LIMITS = {"most_texts": 8, "most_characters": 300}
+LIMITS = {"most_texts": 8, "most_characters": 300, **PATIENT}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_answers_are_those_of_the_description(description, path, method, mode):
     @settings(max_examples=40)
     @given(case=description[path][method].as_strategy(generation_mode=mode))
     def check(case):
-        case.call_and_validate(checks=checks())
+        case.call_and_validate(checks=checks(), timeout=LONGEST)
 
     check()
 
@@ -71,7 +71,7 @@ def test_a_server_with_a_token_keeps_to_its_description_too(guarded, path, metho
     @given(case=guarded[path][method].as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE))
     def check(case):
         case.headers.pop("Authorization", None)  # tokens that were made up
-        response = case.call_and_validate(checks=checks(), headers=headers)
+        response = case.call_and_validate(checks=checks(), headers=headers, timeout=LONGEST)
         assert (response.status_code == 401) == is_refused
 
     check()
