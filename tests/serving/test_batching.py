@@ -2,12 +2,11 @@
 
 import asyncio
 import threading
-from time import sleep
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving_tools import until
+from serving_tools import LONGEST, until
 
 from treepiece.serving.batching import LANES, Batcher, QueueFullError
 
@@ -24,7 +23,7 @@ class Gate:
         self.batches = []
 
     def __call__(self, key, items):
-        assert self.go.wait(30)
+        assert self.go.wait(LONGEST)
         self.batches.append((key, list(items)))
         return double(key, items)
 
@@ -121,8 +120,8 @@ def test_what_comes_while_work_is_done_is_taken_together():
 def test_an_item_waits_for_company():
     async def main():
         sizes = []
-        batcher = Batcher(double, size=3, wait=10.0, bound=10, observe=lambda n, _: sizes.append(n))
-        await asyncio.gather(*[submit(batcher, "a", [n]) for n in range(3)])  # at once, or this takes ten seconds
+        batcher = Batcher(double, size=3, wait=LONGEST, bound=10, observe=lambda n, _: sizes.append(n))
+        await asyncio.gather(*[submit(batcher, "a", [n]) for n in range(3)])  # at once, or this takes a minute
         assert sizes == [3]
         batcher.close()
 
@@ -208,7 +207,7 @@ def test_a_fault_around_the_work_leaves_nobody_waiting(fault, caplog):
         whole = getattr(place, name)
         setattr(place, name, fail)
         futures = [submit(batcher, "a", [1, 2, 3]), submit(batcher, "b", [4])]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LONGEST):
             found = await asyncio.gather(*futures, return_exceptions=True)
         await until(lambda: batcher._under_way == 0)
         assert (batcher.waiting, batcher.unanswered) == (0, 0)
@@ -227,13 +226,14 @@ def test_a_fault_around_the_work_leaves_nobody_waiting(fault, caplog):
 
 def test_the_event_loop_goes_on_while_work_is_done():
     async def main():
-        batcher = Batcher(lambda key, items: sleep(0.05) or double(key, items), size=1, wait=0.0, bound=10)
+        gate = Gate()
+        batcher = Batcher(gate, size=1, wait=0.0, bound=10)
         future = submit(batcher, "a", [1])
-        turns = 0
-        while not future.done():
+        for _ in range(10):
             await asyncio.sleep(0)
-            turns += 1
-        assert turns > 1
+            assert not future.done()
+        gate.go.set()
+        assert await future == double("a", [1])
         batcher.close()
 
     run(main())
