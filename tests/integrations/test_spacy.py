@@ -114,7 +114,7 @@ assert [doc._.parse and doc._.parse.tree for doc in nlp.pipe(texts, n_process=2,
 
 def test_several_processes():
     """In a process of its own: spaCy forks, and what the tests have started does not survive that."""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", SEVERAL], check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", SEVERAL], check=True, timeout=600)
 
 
 def test_it_can_be_pickled(nlp):

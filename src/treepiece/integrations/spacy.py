@@ -75,12 +75,14 @@ class TreepieceComponent:
         self.options = options
         self._parser = options.load()
         self._process = os.getpid()
+        self._inherited: list[Parser] = []
 
     @property
     def parser(self) -> Parser:
         """The parser of this process."""
         # A fork, such as those of `nlp.pipe(n_process=2)`, has no threads but one, and a parser waits for its others.
         if os.getpid() != self._process:
+            self._inherited.append(self._parser)  # never freed: to end it means to wait for its other threads as well
             self._parser = self.options.load()
             self._process = os.getpid()
         return self._parser
