@@ -25,7 +25,7 @@ from pathlib import Path
 from treepiece.cli.main import run as run_treepiece
 
 ROOT = Path(__file__).parents[1]
-_LONGEST = 120
+_LONGEST = 600
 _PORT = "8000"
 _SHELL = re.compile(r"[|<>&;$`*]")
 _PIP = """
@@ -45,8 +45,13 @@ class Session:
         self._names = {}
         self._replaced = {f"${name}": str(value) for name, value in names.items()}
         self._server = None
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = str(free.getsockname()[1])
+        # Kept until the page ends, and never listened on: others get another port, and the page's server still this.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self._port = str(self._reserved.getsockname()[1])
+        if sys.platform != "linux":  # elsewhere nobody could have it beside us
+            self._reserved.close()
         programs = folder / "bin"
         programs.mkdir()
         (folder / "pip.py").write_text(_PIP.format(project=str(ROOT / "pyproject.toml")))
@@ -138,7 +143,7 @@ class Session:
         return printed.getvalue()
 
     def _serve(self, command, place):
-        self.close()
+        self.stop_serving()
         command = self._adapted(command.partition(" #")[0])
         port = "" if "--port" in command else f" --port {self._port}"
         self._server = subprocess.Popen(
@@ -153,12 +158,17 @@ class Session:
                 time.sleep(0.05)
         raise AssertionError(f"{place}: {command}: it does not serve: {(self.folder / 'server.log').read_text()}")
 
-    def close(self):
+    def stop_serving(self):
         """Stop the server, if there is one: it must end as it should."""
         if self._server is not None:
             self._server.send_signal(signal.SIGTERM)
-            code, self._server = self._server.wait(60), None
+            code, self._server = self._server.wait(_LONGEST), None
             assert code == 0, (self.folder / "server.log").read_text()
+
+    def close(self):
+        """End the page."""
+        self._reserved.close()
+        self.stop_serving()
 
 
 def commands(block):

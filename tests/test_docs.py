@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from doc_blocks import PAGES, ROOT, BlockError, read_blocks
@@ -88,7 +89,7 @@ def test_a_block_that_is_wrong_is_noticed(code, tmp_path, monkeypatch):
     monkeypatch.chdir(session.folder)
     monkeypatch.setattr(sys, "argv", sys.argv)
     (block,) = read_blocks(code, "page")
-    with pytest.raises(AssertionError):
+    with closing(session), pytest.raises(AssertionError):
         session.run(block)
 
 
@@ -143,7 +144,7 @@ def test_the_site(tmp_path):
     """It can be built, all its links lead somewhere, and its pages ask nobody else for anything."""
     pytest.importorskip("material", reason="mkdocs-material is not installed: pip install 'treepiece[docs]'")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert result.returncode == 0, result.stderr
     pages = list(tmp_path.rglob("*.html"))
     assert len(pages) > 20
