@@ -8,7 +8,8 @@ import sys
 import threading
 
 import pytest
-from serving_tools import PROGRAM, Process, connect, expected, plain, read_answer, request_bytes
+import serving_tools
+from serving_tools import LONGEST, PROGRAM, Process, connect, expected, plain, read_answer, request_bytes
 
 from treepiece.data.toy import toy_rows
 
@@ -16,7 +17,7 @@ TEXTS = list(dict.fromkeys(utterance for _, utterance, _ in toy_rows(80)))
 
 
 def run(*options, **kwargs):
-    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=120, check=False, **kwargs)
+    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=300, check=False, **kwargs)
 
 
 class Client(threading.Thread):
@@ -46,17 +47,21 @@ class Client(threading.Thread):
                 self.begun.release()
 
 
-def test_nothing_that_was_accepted_is_lost_at_sigterm(tiny_bundle, parser):
-    with Process("--model", str(tiny_bundle), "--threads", "2") as server:
+def test_nothing_that_was_accepted_is_lost_at_sigterm(tiny_bundle, parser, monkeypatch):
+    # A client that stands still between an answer and its next request must not look like one that has no more.
+    patient = "from treepiece.serving import connections; connections.LINGER = 300; "
+    monkeypatch.setattr(serving_tools, "PROGRAM", [*PROGRAM[:2], patient + PROGRAM[2], *PROGRAM[3:]])
+    times = [part for name in ("head", "idle", "answer", "stop") for part in (f"--{name}-seconds", "300")]
+    with Process("--model", str(tiny_bundle), "--threads", "2", *times) as server:
         begun = threading.Semaphore(0)
         clients = [Client(server.port, 7 * number, begun) for number in range(12)]
         for client in clients:
             client.start()
         for _ in range(3 * len(clients)):
-            assert begun.acquire(timeout=60)
+            assert begun.acquire(timeout=LONGEST)
         assert server.stop() == 0
         for client in clients:
-            client.join(60)
+            client.join(LONGEST)
     for client in clients:
         assert client.is_told
         assert len(client.answers) == client.sent
@@ -69,7 +74,7 @@ def test_nothing_that_was_accepted_is_lost_at_sigterm(tiny_bundle, parser):
 
 
 def test_it_goes_on_for_a_while_if_that_is_wished(tiny_bundle):
-    with Process("--model", str(tiny_bundle), "--threads", "1", "--drain-seconds", "1") as server:
+    with Process("--model", str(tiny_bundle), "--threads", "1", "--drain-seconds", "600") as server:
         os.kill(server.process.pid, signal.SIGINT)
         statuses = set()
         while 503 not in statuses:  # the signal takes a moment
@@ -80,19 +85,25 @@ def test_it_goes_on_for_a_while_if_that_is_wished(tiny_bundle):
             connection.sendall(request_bytes(b'{"text": "call mom"}'))
             status, headers, _ = read_answer(connection)
             assert (status, headers["connection"]) == (200, "close")
-        assert server.wait() == 0
+        assert server.stop() == 0  # told once more, it does not go on
+
+
+def test_it_stops_by_itself_after_that_while(tiny_bundle):
+    with Process("--model", str(tiny_bundle), "--threads", "1", "--drain-seconds", "0.5") as server:
+        assert server.stop() == 0
+    assert server.log[-1]["event"] == "stopped"
 
 
 def test_sigterm_while_it_loads():
     code = (
         "import time; from treepiece.serving.run import run_server; from treepiece.serving.settings import Settings;"
-        "load = lambda: print('loading', flush=True) or time.sleep(60);"
+        "load = lambda: print('loading', flush=True) or time.sleep(600);"
         "run_server(load, Settings(), host='127.0.0.1', port=0, on_start=print)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"loading\n"
         process.terminate()
-        assert b"KeyboardInterrupt" in process.communicate(timeout=30)[1]  # it has a handler, and does not wait
+        assert b"KeyboardInterrupt" in process.communicate(timeout=LONGEST)[1]  # it has a handler, and does not wait
 
 
 def test_sigterm_right_before_it_serves(tiny_bundle):
@@ -105,7 +116,7 @@ def test_sigterm_right_before_it_serves(tiny_bundle):
         "run_server(load, Settings(), host='127.0.0.1', port=0, on_start=lambda _: None)"
     )
     result = subprocess.run(
-        [sys.executable, "-c", code, str(tiny_bundle)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code, str(tiny_bundle)], capture_output=True, text=True, timeout=300, check=False
     )
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stderr.splitlines()[-1])["event"] == "stopped"
