@@ -1,14 +1,8 @@
 """A job can end at any moment: nothing is lost, nothing is there twice, and the output is the same."""
 
 import errno
-import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -231,72 +225,6 @@ def test_a_full_disk_costs_nothing(parser, rows, tmp_path, monkeypatch):
     run(parser, rows, output, resume=True, observer=Observer(rows=lambda *numbers: seen.append(numbers)))
     assert seen[0] == (8, 14)
     assert len(output.read_text().splitlines()) == 14
-
-
-def command(bundle, *arguments):
-    return [sys.executable, "-m", "treepiece", "parse", "--model", str(bundle), "--threads", "1", *map(str, arguments)]
-
-
-def signal_after(process, folder, n_parts, number):
-    """Send a signal to a process that has made so many parts."""
-    while process.poll() is None and len(list(folder.glob("out.jsonl.parts/0*.json"))) < n_parts:
-        time.sleep(0.002)
-    process.send_signal(number)
-
-
-def test_kill_9(tiny_bundle, tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    texts = [utterance for _, utterance, _ in toy_rows(3000)]
-    rows.write_text("".join(json.dumps({"utterance": text, "id": n}) + "\n" for n, text in enumerate(texts)))
-    whole, output = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
-    subprocess.run(command(tiny_bundle, "--input", rows, "--output", whole), check=True, timeout=300)
-    arguments = command(tiny_bundle, "--input", rows, "--output", output)
-    for n_parts in (1, 3):
-        with subprocess.Popen([*arguments, "--resume"], stderr=subprocess.DEVNULL) as process:
-            signal_after(process, tmp_path, n_parts, signal.SIGKILL)
-        assert process.returncode == -signal.SIGKILL
-        assert not output.exists()
-    refused = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
-    assert refused.returncode == 2
-    assert "an unfinished job is there" in refused.stderr
-    subprocess.run([*arguments, "--resume"], check=True, timeout=300)
-    assert output.read_bytes() == whole.read_bytes()
-    assert [json.loads(line)["id"] for line in output.read_text().splitlines()] == list(range(3000))
-    assert not folder_of(output).exists()
-
-
-def test_a_limit_on_files_is_one_line(tiny_bundle, tmp_path):
-    (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(200)))
-    resource = pytest.importorskip("resource", reason="there are no limits on files here")
-    arguments = command(tiny_bundle, "--input", tmp_path / "rows.txt", "--output", tmp_path / "out.jsonl")
-    result = subprocess.run(
-        arguments,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)),
-    )
-    assert result.returncode == 2
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(
-        f"error: {tmp_path / 'out.jsonl'}: cannot be written: File too large; the rows that are done"
-    )
-    subprocess.run([*arguments, "--resume"], check=True, timeout=60)
-    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 200
-
-
-def test_ctrl_c(tiny_bundle, tmp_path):
-    (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)))
-    arguments = command(tiny_bundle, "--input", tmp_path / "rows.txt", "--output", tmp_path / "out.jsonl")
-    # In a job that runs in the background of a shell the signal is ignored, and so it would be in what it starts.
-    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=listen) as process:
-        signal_after(process, tmp_path, 1, signal.SIGINT)
-        _, remarks = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert remarks.startswith("stopped; the rows that are done are kept. Go on with the same command and --resume")
-    assert "Traceback" not in remarks
 
 
 @pytest.mark.skipif(
