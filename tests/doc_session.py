@@ -13,7 +13,6 @@ import runpy
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,8 @@ import urllib.request
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+from serving_tools import reserve_port
 
 from treepiece.cli.main import run as run_treepiece
 
@@ -45,13 +46,8 @@ class Session:
         self._names = {}
         self._replaced = {f"${name}": str(value) for name, value in names.items()}
         self._server = None
-        # Kept until the page ends, and never listened on: others get another port, and the page's server still this.
-        self._reserved = socket.socket()
-        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._reserved.bind(("127.0.0.1", 0))
-        self._port = str(self._reserved.getsockname()[1])
-        if sys.platform != "linux":  # elsewhere nobody could have it beside us
-            self._reserved.close()
+        self._reserved, port = reserve_port()
+        self._port = str(port)
         programs = folder / "bin"
         programs.mkdir()
         (folder / "pip.py").write_text(_PIP.format(project=str(ROOT / "pyproject.toml")))

@@ -95,6 +95,20 @@ def served(app):
     assert not thread.is_alive()
 
 
+def reserve_port():
+    """Return a socket that keeps a port, and the port: until it is closed nobody is given that who asks for any.
+
+    Nobody listens on it, so that who asks for this very port still gets it, and gets it again.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    port = reserved.getsockname()[1]
+    if sys.platform != "linux":  # elsewhere nobody could have it beside us
+        reserved.close()
+    return reserved, port
+
+
 def request_bytes(body, *, path="/v1/parse", headers=""):
     return (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -4,15 +4,23 @@ import json
 
 import pytest
 from page_tools import FIRST, SHOWN, install_clock, stop_clock, wait_for
-from serving_tools import LONGEST, PATIENT, Process, served
+from serving_tools import LONGEST, PATIENT, Process, reserve_port, served
 
 PARSE = "**/v1/parse"
 MODEL = "**/v1/model"
 QUEUE_FULL = {"type": "/docs#queue-full", "title": "The queue is full", "status": 503, "detail": "1,024 readings wait"}
 
 
-def test_the_server_is_gone_and_comes_back(open_page):
-    with Process("--threads", "1") as server:
+@pytest.fixture
+def port():
+    """A port that is kept: else another test may have it before the server comes back."""
+    reserved, port = reserve_port()
+    with reserved:
+        yield str(port)
+
+
+def test_the_server_is_gone_and_comes_back(open_page, port):
+    with Process("--threads", "1", "--port", port) as server:
         page = open_page(at=f"http://127.0.0.1:{server.port}/", prepare=install_clock)
         wait_for(page, FIRST)
         stop_clock(page)  # else it may ask again by itself before "Try again" is clicked
@@ -24,7 +32,7 @@ def test_the_server_is_gone_and_comes_back(open_page):
         assert page.locator("#result").is_hidden()
         page.locator("#text").press("ArrowDown")  # there are no readings to choose from
         assert page.input_value("#text") == "call mom"
-    with Process("--threads", "1", "--port", str(server.port)):
+    with Process("--threads", "1", "--port", port):
         page.get_by_role("button", name="Try again").click()
         wait_for(page, "call mom")
         assert page.locator("#problem").is_hidden()
