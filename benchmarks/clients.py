@@ -66,7 +66,7 @@ class Load:
 
 
 class _Connection(asyncio.Protocol):
-    """Sends a request as soon as the one before is answered, until the time is over."""
+    """Sends a request as soon as the one before is answered, until the time is over; one in any case."""
 
     def __init__(self, requests: Sequence[bytes], first: int, end: float, load: Load) -> None:
         self._requests = requests
@@ -76,6 +76,7 @@ class _Connection(asyncio.Protocol):
         self._buffer = b""
         self._begin = 0.0
         self._waits = False
+        self._has_sent = False
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -85,10 +86,10 @@ class _Connection(asyncio.Protocol):
 
     def _send(self) -> None:
         self._begin = time.perf_counter()
-        if self._begin >= self._end:
+        if self._has_sent and self._begin >= self._end:
             self._transport.close()
             return
-        self._waits = True
+        self._waits = self._has_sent = True
         self._transport.write(self._requests[self._next])
 
     def data_received(self, data: bytes) -> None:

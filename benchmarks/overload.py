@@ -75,9 +75,9 @@ class Crowd:
             return None
 
     async def repeat(self, step: Callable[[int], Awaitable[None]], first: int) -> None:
-        """Repeat what a client does until the time is over."""
+        """Repeat what a client does until the time is over; do it once in any case."""
         number = first
-        while time.monotonic() < self.end:
+        while number == first or time.monotonic() < self.end:
             await step(number)
             number += 1
 
@@ -142,11 +142,11 @@ class Crowd:
         await asyncio.sleep(PAUSE)
 
     async def weigh(self, sizes: list[float]) -> None:
-        """Note the memory of the server, again and again, and show how far this is."""
+        """Note the memory of the server, at least once in each fifth of the time, and show how far this is."""
         begin = time.monotonic()
         with progress() as bars:
             task = bars.add_task("overload", total=round(self.end - begin), unit="seconds")
-            while time.monotonic() < self.end:
+            while len(sizes) < 5 or time.monotonic() < self.end:
                 sizes.append(self.server.megabytes())
                 bars.update(task, completed=round(time.monotonic() - begin))
                 await asyncio.sleep(0.2)

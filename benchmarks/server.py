@@ -50,7 +50,7 @@ def batch_rate(parser: Parser, texts: Sequence[str], seconds: float) -> tuple[fl
     """Return the parses a second of `Parser.batch`, and the processor seconds of each."""
     done = 0
     begin, used = time.perf_counter(), time.process_time()
-    while (passed := time.perf_counter() - begin) < seconds:
+    while (passed := time.perf_counter() - begin) < seconds or not done:
         start = done % len(texts)
         done += len(parser.batch(texts[start : start + COMPARED]))
     return done / passed, (time.process_time() - used) / done

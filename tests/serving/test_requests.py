@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from serving_tools import ask, block, client_of, expected, plain, until
+from serving_tools import PATIENT, ask, block, client_of, expected, plain, until
 
 from treepiece.data.toy import toy_rows
 from treepiece.definition import ModelKind
@@ -69,7 +69,7 @@ def test_no_texts(app):
 
 
 def test_concurrent_requests_are_answered_as_if_each_came_alone(parser):
-    app = create_app(parser, Settings(batch_size=7))
+    app = create_app(parser, Settings(**PATIENT, batch_size=7))
     asked = [
         {"text": text, "nbest": 1 + number % 3, "min_confidence": (number % 4) / 4} for number, text in enumerate(TEXTS)
     ]
