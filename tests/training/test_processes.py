@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,31 @@ import yaml  # noqa: E402
 from tiny import SETTINGS  # noqa: E402
 
 HERE = Path(__file__).parent
+LONGEST = 600
+"""Seconds for what takes some ten on a machine that does nothing else."""
+NEEDS_SEVERAL = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="this PyTorch cannot run more than one process"
+)
+# By address, and over the loopback alone: the name of a machine may lead to nowhere, or take its time.
+TORCHRUN = (
+    *("-m", "torch.distributed.run", "--nproc-per-node", 2),
+    *("--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"),
+)
+LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
+KILLED = """
+import os, signal
+from treepiece.cli.main import run
+from treepiece.training import loop
+
+def save_and_die(*arguments, n_saved=iter(range(1, 1000))):
+    save(*arguments)
+    if next(n_saved) == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+save, loop.save_checkpoint = loop.save_checkpoint, save_and_die
+run()
+"""
+"""`treepiece`, killed in the second epoch, right after a checkpoint: however slow this machine is, not too late."""
 
 
 @pytest.fixture
@@ -30,51 +56,52 @@ def recipe_file(tiny_encoder, tmp_path):
     return write
 
 
-def start(*command, **options):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
+def start(*command):
+    paths = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, **LOOPBACK, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
     return subprocess.Popen(
         [sys.executable, *map(str, command)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **options,
     )
 
 
-def finish(process, code=0):
-    out, err = process.communicate(timeout=180)
+def finish(process, code=0, longest=LONGEST):
+    try:
+        out, err = process.communicate(timeout=longest)
+    except subprocess.TimeoutExpired:
+        with process:  # which closes its pipes
+            process.terminate()  # torchrun then ends its processes, by force if need be: killed, it would leave them
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=120)
+            process.kill()
+        raise
     assert process.returncode == code, err
     return out, err
 
 
-@pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch cannot run more than one process")
-def train_in_two(folder, recipe):
-    """Return where two processes have left what they did. On a busy machine a rank was once seen never to end."""
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d")
-    for name in ("first", "again"):
-        (folder / name).mkdir()
-        process = start(
-            *launcher,
-            "--rdzv-endpoint",
-            "127.0.0.1:0",
-            HERE / "two_processes.py",
-            folder / name,
-            recipe,
-            start_new_session=True,
-        )
+def finish_two(*command, prepare=lambda name: (), code=0):
+    """Run two processes to their end, again if they do not end: on a busy machine a rank was once seen never to.
+
+    `prepare` gives the last arguments of each try.
+    """
+    for name, longest in (("first", LONGEST / 2), ("again", LONGEST)):
         try:
-            finish(process)
+            return name, *finish(start(*TORCHRUN, *command, *prepare(name)), code, longest)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-        else:
-            return folder / name
+            continue
     raise AssertionError("two processes did not end, twice")
 
 
+@NEEDS_SEVERAL
 def test_two_processes_hold_the_same_weights_and_validate_every_row_once(tmp_path, recipe_file):
-    tmp_path = train_in_two(tmp_path, recipe_file())
+    def prepare(name):
+        (tmp_path / name).mkdir()
+        return tmp_path / name, recipe_file()
+
+    tmp_path /= finish_two(HERE / "two_processes.py", prepare=prepare)[0]
     first, second = (json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in (0, 1))
     assert first["weights"] == second["weights"]
     assert first["best"] == second["best"]
@@ -87,15 +114,8 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_weights(tmp_path, recipe_fi
     finish(start("-m", "treepiece", "data", "toy", "--rows", 150, "--output", data))
     command = ("-m", "treepiece", "train", data, "--recipe", recipe_file(checkpoint_seconds=0.0, epochs=3))
     finish(start(*command, "--output", tmp_path / "whole"))
-    checkpoint = tmp_path / "killed" / "run" / "last.safetensors"
-    process = start(*command, "--output", tmp_path / "killed", "--resume")
-    for _ in range(600):
-        if checkpoint.exists():
-            break
-        time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert checkpoint.exists()
+    finish(start("-c", KILLED, *command[2:], "--output", tmp_path / "killed", "--resume"), code=-signal.SIGKILL)
+    assert (tmp_path / "killed" / "run" / "last.safetensors").exists()
     _, err = finish(start(*command, "--output", tmp_path / "killed", "--resume"))
     assert "going on after step" in err
     whole, killed = (
@@ -109,9 +129,10 @@ def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path, recipe_file):
     finish(start("-m", "treepiece", "data", "toy", "--rows", 300, "--output", data))
     command = ("-m", "treepiece", "train", data, "--output", tmp_path / "model", "--recipe", recipe_file(epochs=500))
     process = start(*command)
-    for _ in range(600):
-        if (tmp_path / "model" / "log.csv").exists():
-            break
+    end = time.monotonic() + LONGEST
+    while not (tmp_path / "model" / "log.csv").exists():  # from here on it is in the loop, for 500 epochs
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "the training does not begin"
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, err = finish(process, code=130)
@@ -120,13 +141,12 @@ def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path, recipe_file):
     assert "Traceback" not in err
 
 
-@pytest.mark.skipif(not torch.distributed.is_available(), reason="this PyTorch cannot run more than one process")
+@NEEDS_SEVERAL
 def test_the_command_runs_under_torchrun_and_fails_in_all_processes_at_once(tmp_path, recipe_file):
     data = tmp_path / "toy.tsv"
     finish(start("-m", "treepiece", "data", "toy", "--rows", 60, "--output", data))
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d")
-    command = (*launcher, "--rdzv-endpoint", "127.0.0.1:0", "-m", "treepiece", "train", data, "--recipe")
-    finish(start(*command, recipe_file(epochs=1), "--output", tmp_path / "model"))
-    assert (tmp_path / "model" / "manifest.json").is_file()
-    _, err = finish(start(*command, recipe_file(epochs=1), "--output", tmp_path / "model"), code=1)
+    command = ("-m", "treepiece", "train", data, "--recipe", recipe_file(epochs=1))
+    name, *_ = finish_two(*command, prepare=lambda name: ("--output", tmp_path / name))
+    assert (tmp_path / name / "manifest.json").is_file()
+    *_, err = finish_two(*command, "--output", tmp_path / name, code=1)
     assert "training run already" in err
