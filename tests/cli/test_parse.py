@@ -197,7 +197,7 @@ def test_options_that_do_not_fit(run, arguments, message):
 
 
 def test_faults_are_one_line_and_exit_code_2(tmp_path):
-    result = subprocess.run(command(tmp_path, "hello"), capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command(tmp_path, "hello"), capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith(f"error: {tmp_path}: not a bundle")
     assert len(result.stderr.splitlines()) == 1
@@ -230,7 +230,7 @@ def test_lines_are_answered_as_they_come(tiny_bundle):
         write(b"half a line ")
         write(b"and the rest\nwithout an end")
         assert json.loads(process.stdout.readline())["text"] == "half a line and the rest"
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=300)
     assert json.loads(rest)["text"] == "without an end"
     assert process.returncode == 1
 
@@ -240,7 +240,8 @@ def test_a_reader_that_goes_is_no_error(tiny_bundle, tmp_path):
     parse = " ".join(command(tiny_bundle, "--input", tmp_path / "rows.txt", "--json")).replace(
         "from treepiece.cli.main import run; run()", "'from treepiece.cli.main import run; run()'"
     )
-    result = subprocess.run(f"{parse} | head -n 1", shell=True, capture_output=True, text=True, timeout=60, check=False)
+    program = f"{parse} | head -n 1"
+    result = subprocess.run(program, shell=True, capture_output=True, text=True, timeout=300, check=False)
     assert (result.returncode, result.stderr) == (0, "")
 
 
@@ -248,7 +249,7 @@ def test_a_closed_standard_input(tiny_bundle):
     program = " ".join(command(tiny_bundle)).replace(
         "from treepiece.cli.main import run; run()", "'from treepiece.cli.main import run; run()'"
     )
-    result = subprocess.run(f"{program} <&-", shell=True, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(f"{program} <&-", shell=True, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith("error: standard input is closed")
 
@@ -257,7 +258,7 @@ def test_a_terminal_with_nothing_to_parse(tiny_bundle):
     ours, theirs = pty.openpty()
     try:
         result = subprocess.run(
-            command(tiny_bundle), stdin=theirs, capture_output=True, text=True, timeout=60, check=False
+            command(tiny_bundle), stdin=theirs, capture_output=True, text=True, timeout=300, check=False
         )
     finally:
         os.close(ours)
@@ -274,7 +275,7 @@ def watch(arguments):
     shown = []
     thread = threading.Thread(target=lambda: shown.extend(iter(lambda: read_terminal(ours), b"")))
     thread.start()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     thread.join()
     os.close(ours)
     assert process.returncode == 0

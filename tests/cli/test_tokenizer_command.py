@@ -16,7 +16,7 @@ def run(*arguments, stdin="", code=0):
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert result.returncode == code, result.stderr
@@ -159,7 +159,7 @@ def test_bad_rows_are_reported_and_skipped(tmp_path):
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert "skipped: standard input, line 2: expected two columns" in result.stderr
@@ -183,7 +183,7 @@ def test_ids_are_read_line_by_line(folder):
 @pytest.mark.parametrize("command", ["tokenizer train - --output x <&-", "data toy --rows 2 >&-"])
 def test_closed_streams(tmp_path, command):
     program = f"{sys.executable} -m treepiece {command}"
-    result = subprocess.run(program, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    result = subprocess.run(program, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
     assert result.returncode in (0, 2)
     assert "Traceback" not in result.stderr
 
@@ -195,14 +195,14 @@ def test_names_that_look_like_markup(data, tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_standard_output():
     command = f"{sys.executable} -m treepiece data toy --rows 9 > /dev/full"
-    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 2
     assert result.stderr == "error: standard output cannot be written: No space left on device\n"
 
 
 def test_a_pipe_as_a_file(data, tmp_path):
     command = f"bash -c '{sys.executable} -m treepiece tokenizer train <(cat {data}) --output {tmp_path}/t'"
-    subprocess.run(command, shell=True, check=True, timeout=60)
+    subprocess.run(command, shell=True, check=True, timeout=300)
 
 
 def test_help_teaches():
@@ -215,6 +215,6 @@ def test_help_teaches():
 
 def test_a_closed_pipe_is_no_error(folder, data):
     command = f"{sys.executable} -m treepiece tokenizer encode --tokenizer {folder} {data} | head -n 1"
-    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0
     assert result.stderr == ""

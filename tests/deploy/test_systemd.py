@@ -35,7 +35,7 @@ def value(name):
 def analyze(*arguments):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: it comes with systemd")
-    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture
