@@ -186,7 +186,8 @@ def test_resuming_a_finished_run_does_nothing(folder):
         (lambda model: (model / "manifest.json").write_text("{"), "not JSON"),
         (lambda model: (model / "manifest.json").write_text("[]"), "expected a JSON object"),
         (lambda model: (model / "manifest.json").write_text('{"format": "x"}'), "'format' is 'x'"),
-        (lambda model: shutil.rmtree(model), "not a bundle"),
+        (lambda model: shutil.rmtree(model), "no such folder"),
+        (lambda model: (model / "manifest.json").unlink(), "not a bundle"),
         (
             lambda model: (model / "manifest.json").write_text(
                 (model / "manifest.json").read_text().replace('"version": 1', '"version": 99')

@@ -154,7 +154,7 @@ def test_spacy_knows_what_it_sets(nlp):
 @pytest.mark.parametrize(
     ("config", "error", "message"),
     [
-        ({"model": "nowhere"}, BundleError, "nowhere: not a bundle"),
+        ({"model": "nowhere"}, BundleError, "nowhere: no such folder"),
         ({"precision": "int4"}, OptionError, "precision must be one of float, int8, got 'int4'"),
         ({"precision": "float"}, BundleError, "no graphs in float"),
         ({"threads": 0}, OptionError, "threads must be a whole number"),

@@ -69,7 +69,7 @@ def test_no_texts(app):
 
 
 def test_concurrent_requests_are_answered_as_if_each_came_alone(parser):
-    app = create_app(parser, Settings(**PATIENT, batch_size=7))
+    app = create_app(parser, Settings(**PATIENT, batch_size=12))  # room for two texts of each nbest: 1, 2 and 3
     asked = [
         {"text": text, "nbest": 1 + number % 3, "min_confidence": (number % 4) / 4} for number, text in enumerate(TEXTS)
     ]
