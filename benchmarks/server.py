@@ -110,11 +110,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=BUNDLED, help="a bundle; by default the one that comes with treepiece")
     parser.add_argument("--seconds", type=float, default=10, help="for each number of connections, each round")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="0: the overload alone")
     parser.add_argument("--overload", type=float, default=0, metavar="SECONDS", help="overload the server for so long")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
-    result = measure(args.model, seconds=args.seconds, rounds=args.rounds)
+    result = measure(args.model, seconds=args.seconds, rounds=args.rounds) if args.rounds else {}
     if args.overload:
         result |= overload(args.model, args.overload, make_texts())
     if args.json:
