@@ -2,10 +2,12 @@
 
 import json
 import socket
-from contextlib import suppress
+import time
+from contextlib import ExitStack, suppress
 
 import pytest
 from serving_tools import (
+    LONGEST,
     PATIENT,
     block,
     connect,
@@ -20,6 +22,7 @@ from serving_tools import (
 )
 
 from treepiece.data.toy import toy_rows
+from treepiece.serving import connections
 from treepiece.serving.app import create_app
 from treepiece.serving.settings import Settings
 
@@ -161,6 +164,24 @@ def test_too_many_connections(narrow):
             return read_answer(connection)[0] == 200
 
     wait_until(is_free, "the places of connections that were closed are not free again")  # closing takes a moment
+
+
+@pytest.mark.parametrize("lingering", [64, 0])
+def test_who_is_refused_can_read_it_even_while_sending(narrow, monkeypatch, lingering):
+    """Where too many linger already, it is told all the same, to whoever is not sending."""
+    monkeypatch.setattr(connections, "LINGER", LONGEST)
+    monkeypatch.setattr(connections, "MOST_LINGERING", lingering)
+    with ExitStack() as stack:
+        for _ in range(MOST_CONNECTIONS):
+            connection = stack.enter_context(connect(narrow))
+            connection.sendall(REQUEST)
+            assert read_answer(connection)[0] == 200
+        with connect(narrow) as another:
+            for _ in range(20 if lingering else 0):
+                another.sendall(REQUEST)
+                time.sleep(0.005)  # the first ones are there before the refusal is sent, and the others after that
+            assert kind(read_answer(another)) == (503, "too-many-connections")
+            assert another.recv(1) == b""
 
 
 def test_a_client_that_goes_away_gives_its_place_back(parser):

@@ -21,7 +21,10 @@ from treepiece.serving.problems import MEDIA_TYPE, ProblemType
 from treepiece.serving.settings import Settings
 
 LINGER = 0.5
-"""How many seconds a connection without a request is kept when the server stops, for a request that is on its way."""
+"""How many seconds a connection without a request is kept when the server stops, for a request that is on its way, and
+one that was refused, for the client to see it."""
+MOST_LINGERING = 64
+"""How many connections that were refused are kept for that at a time."""
 
 
 def connection_class(settings: Settings, on_refusal: Callable[[ProblemType, Scope | None], str]) -> type[H11Protocol]:
@@ -35,6 +38,7 @@ def connection_class(settings: Settings, on_refusal: Callable[[ProblemType, Scop
         reading_patience = settings.answer_seconds
         most = settings.connections
         name_refusal = staticmethod(on_refusal)
+        _lingering: set[_Connection] = set()  # noqa: RUF012  # that is what they share
 
     return Connection
 
@@ -51,6 +55,7 @@ class _Joined(asyncio.Transport):
         self._loop = loop
         self._patience = patience
         self._parts: list[bytes] = []
+        self._has_ended = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not self._parts:
@@ -71,8 +76,19 @@ class _Joined(asyncio.Transport):
     def abort(self) -> None:
         self._transport.abort()
 
+    def end(self) -> None:
+        """Close as soon as the client has done so, or after a while.
+
+        A socket that is closed while bytes of the client are unread resets the connection, and a client that is still
+        sending may then never see the answer.
+        """
+        self._flush()
+        self._has_ended = True
+        self._transport.write_eof()
+        self._loop.call_later(LINGER, self.close)
+
     def is_closing(self) -> bool:
-        return self._transport.is_closing()
+        return self._has_ended or self._transport.is_closing()
 
     def resume_reading(self) -> None:
         self._transport.resume_reading()
@@ -85,6 +101,7 @@ class _Connection(H11Protocol):
     reading_patience: float
     most: int
     name_refusal: Callable[[ProblemType, Scope | None], str]
+    _lingering: set[_Connection]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # uvicorn's own, handed on as they are
         super().__init__(*args, **kwargs)
@@ -105,6 +122,7 @@ class _Connection(H11Protocol):
             self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._lingering.discard(self)
         self._stop_timer()
         self.resume_writing()
         super().connection_lost(exc)
@@ -185,4 +203,14 @@ class _Connection(H11Protocol):
             }
             lines = [f"HTTP/1.1 {kind.status} {kind.title}", *(f"{key}: {value}" for key, value in fields.items())]
             self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
-        self.transport.close()
+        self._end()
+
+    def _end(self) -> None:
+        """Close a connection that was refused; it does not count as one any more, even while it lingers."""
+        self.connections.discard(self)
+        transport = cast(_Joined, self.transport)
+        if len(self._lingering) < MOST_LINGERING:
+            self._lingering.add(self)
+            transport.end()
+        else:
+            transport.close()
