@@ -65,6 +65,12 @@ def test_an_empty_page_says_so(tmp_path):
     assert "| EM, % | 86.78 | not run yet | 86.99 | not run yet | 86.22 | not run yet |" in text
 
 
+def test_the_page_in_the_documentation_is_that_of_the_results_beside_it(tmp_path):
+    shutil.copytree(ROOT / "docs" / "results", tmp_path / "results")
+    assert main(["--work", str(tmp_path / "none"), "--docs", str(tmp_path), "--only", "report"]) == 0
+    assert page(tmp_path) == page(ROOT / "docs")
+
+
 def test_a_page_from_some_results(done, tmp_path):
     """In a process of its own, because it must not load PyTorch."""
     kept = ("scores-treepiece-0", "low-resource-ar-weather-10", "figure3")
