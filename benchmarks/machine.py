@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import platform
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from treepiece.runtime.cores import count_cores
 
 _PACKAGES = ("treepiece", "onnxruntime", "numpy", "tokenizers", "torch", "transformers")
 
 
 def machine() -> dict[str, object]:
-    """Return the name of the processor, how many cores may be used, and versions."""
-    versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"cpu": cpu_name(), "cores": cores, "versions": versions}
+    """Return the name of the processor, how many cores may be used, and versions of what is installed."""
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return {"cpu": cpu_name(), "cores": count_cores(), "versions": versions}
 
 
 def cpu_name(file: Path = Path("/proc/cpuinfo")) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib import metadata
 from pathlib import Path
 
 from reproduction.store import Json
+from treepiece.runtime.cores import count_cores
 
 _LIBRARIES = ("treepiece", "torch", "transformers", "onnxruntime", "numpy", "tokenizers", "sentencepiece")
 
 
 def describe_machine() -> Json:
     """Return the processor, how many cores may be used, and the versions of Python and of the libraries."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return {
         "cpu": _processor(Path("/proc/cpuinfo")),
-        "cores": cores,
+        "cores": count_cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
