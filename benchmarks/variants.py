@@ -23,6 +23,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "composed, ema": {**_COMPOSED, "ema": 0.998},
     "composed, words trained": {**_COMPOSED, "freeze_words": False},
     "composed, ranked": {**_COMPOSED, "ranking": {"weight": 0.5, "share": 0.25}},
+    "composed, judged": {**_COMPOSED, "judge_weight": 1.0},
     "composed, batch 32": {**_COMPOSED, "batch": 32},
     "composed, batch 64": {**_COMPOSED, "batch": 64},
     "composed, no label smoothing": {**_COMPOSED, "label_smoothing": 0.0},

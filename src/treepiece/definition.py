@@ -42,7 +42,8 @@ class Definition:
     """Everything that a model is built from beside its encoder; `tokenizer` is None for the baselines.
 
     `pairs` are the parent and child labels that training had, `composed` tells whether unit embeddings are built from
-    labels and shape, and `ranked` whether there is a ranker for the candidates of a beam.
+    labels and shape, `ranked` whether there is a ranker for the skeletons of a beam, and `judged` whether there is a
+    judge for its whole frames.
     """
 
     kind: ModelKind
@@ -52,6 +53,7 @@ class Definition:
     composed: bool = False
     tokenizer: TreePieceTokenizer | None = None
     ranked: bool = False
+    judged: bool = False
 
     @classmethod
     def of_trees(
@@ -63,11 +65,12 @@ class Definition:
         composed: bool = False,
         tokenizer: TreePieceTokenizer | None = None,
         ranked: bool = False,
+        judged: bool = False,
     ) -> Definition:
         """Return the definition of a model for trees like these."""
         pairs = label_pairs(skeletons)
         labels = tuple(sorted({child for _, child in pairs}))
-        return cls(kind, labels, frozenset(pairs), decoder, composed, tokenizer, ranked)
+        return cls(kind, labels, frozenset(pairs), decoder, composed, tokenizer, ranked, judged)
 
     def unit_grammar(self) -> UnitGrammar:
         """Return what the units of a TreePiece model keep to."""
@@ -94,6 +97,7 @@ class Definition:
             "decoder": asdict(self.decoder),
             "composed": self.composed,
             "ranked": self.ranked,
+            "judged": self.judged,
         }
 
     @classmethod
@@ -107,7 +111,8 @@ class Definition:
                 DecoderConfig(**value["decoder"]),
                 bool(value["composed"]),
                 tokenizer,
-                bool(value.get("ranked", False)),  # bundles of before there were rankers do not say
+                bool(value.get("ranked", False)),  # bundles of before there were rankers and judges do not say
+                bool(value.get("judged", False)),
             )
         except TreepieceError as error:
             raise BundleError(f"the definition of the model is wrong: {error}") from None

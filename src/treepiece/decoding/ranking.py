@@ -1,26 +1,30 @@
 """A second look at the candidates of a beam, where it is worth it.
 
 A greedy search that is sure of its tree is nearly always right. Where it is not, a beam has other trees to offer, and
-a ranker (see `models.ranking`) scores them all.
+a ranker (see `models.ranking`) or a judge (see `models.judging`) scores them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
+from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Candidate
 
+T = TypeVar("T", Candidate, Parse)
+
 CANDIDATES = 5
-"""How many candidates a ranker is shown at least."""
+"""How many candidates there are at least for a second look."""
 SURE = 0.6
 """A tree that a greedy search finds this probable needs no second look: on rows held out from training, more looks
 found nothing more."""
 
 
-def rerank(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
+def rerank(candidates: Sequence[T], scores: Sequence[float]) -> list[T]:
     """Return the candidates of a beam with probabilities p' in proportion to p * exp(score), in the order given.
 
     The beam as a whole is as probable as before: probability moves between its candidates only.

@@ -20,6 +20,7 @@ def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
             definition.decoder,
             composed=definition.composed,
             ranked=definition.ranked,
+            judged=definition.judged,
         )
     if definition.kind is ModelKind.AR:
         return AutoregressiveModel(encoder, definition.linear_grammar(), definition.decoder)

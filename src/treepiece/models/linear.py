@@ -5,7 +5,7 @@ It can write in one pass over all places, as in training, or one token a step, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 import torch
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.definition import DecoderConfig
-from treepiece.models.layers import DecoderLayer, Embedding, Pointer, positions
-from treepiece.models.utterances import Memory
+from treepiece.models.layers import DecoderLayer, Embedding, Pointer, causal_mask, positions
+from treepiece.models.utterances import Memory, pad
 
 N_LAYERS = 2
 BLANK = -1
@@ -75,6 +75,14 @@ class LinearDecoder(nn.Module):
         for layer in self.layers:
             x = layer(x, self_mask, memory.states, memory.mask.unsqueeze(1))
         return self._join(x, self.pointer(x, memory.states, memory.pointable))
+
+    def read(self, frames: Sequence[Sequence[int]], memory: Memory) -> Tensor:
+        """Return the logits of each token of whole frames, given the tokens before it.
+
+        Shape: memory has an utterance for each frame; result (frames, tokens of the longest, labels + 1 + subwords).
+        """
+        before = pad([(BLANK, *tokens[:-1]) for tokens in frames], BLANK).to(memory.states.device)
+        return cast(Tensor, self(before, causal_mask(before), memory))
 
     def remember(self, memory: Memory) -> Remembered:
         """Return what `step` needs to know of a batch of utterances: it is the same at every step."""

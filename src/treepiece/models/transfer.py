@@ -17,14 +17,22 @@ from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 def extend_definition(old: Definition, new: Definition) -> Definition:
     """Return the definition of a model for what either knows; sizes are those of the old one.
 
-    A ranker that the old one has is kept, and one that only the new one asks for is added.
+    A ranker or a judge that the old one has is kept, and one that only the new one asks for is added.
     """
     tokenizer = None
     if old.tokenizer is not None and new.tokenizer is not None:
         tokenizer = TreePieceTokenizer(extend_vocabulary(old.tokenizer.units, new.tokenizer.units))
     labels = (*old.labels, *(label for label in new.labels if label not in old.labels))
-    is_ranked = old.ranked or new.ranked
-    return Definition(old.kind, labels, old.pairs | new.pairs, old.decoder, old.composed, tokenizer, is_ranked)
+    return Definition(
+        old.kind,
+        labels,
+        old.pairs | new.pairs,
+        old.decoder,
+        old.composed,
+        tokenizer,
+        ranked=old.ranked or new.ranked,
+        judged=old.judged or new.judged,
+    )
 
 
 @torch.no_grad()
@@ -32,7 +40,7 @@ def transfer_weights(old: TrainedModel, definition: Definition, model: ParserMod
     """Copy the weights of a trained model into one of an extended definition.
 
     Rows of tables that stand for a label or a unit are matched by name. Rows of names that the trained model does not
-    know keep what they were initialised with, and so does a ranker that it does not have.
+    know keep what they were initialised with, and so does a ranker or a judge that it does not have.
     """
     weights = old.model.state_dict()
     old_rows, new_rows = _row_names(old.definition), _row_names(definition)
@@ -51,8 +59,7 @@ def transfer_weights(old: TrainedModel, definition: Definition, model: ParserMod
 def _row_names(definition: Definition) -> dict[str, Sequence[str]]:
     """Return what each row of a table stands for, for the tables that have a row for each label or unit."""
     if definition.kind is not ModelKind.TREEPIECE:
-        symbols = [*definition.labels, "<close>"]
-        return {"decoder.embedding.tables.0": [*symbols, "<blank>"], "decoder.bias": symbols}
+        return _linear_rows("decoder", definition.labels)
     assert definition.tokenizer is not None  # only the baselines do without
     vocabulary = definition.tokenizer.units
     units = [str(unit) for unit in vocabulary]
@@ -62,4 +69,11 @@ def _row_names(definition: Definition) -> dict[str, Sequence[str]]:
         "units.embedding.tables.1": [*vocabulary.labels, "<root>"],
         "units.composed.table": feature_names(vocabulary),
         "spans.embedding.tables.0": [*vocabulary.labels, "<close>"],
+        **_linear_rows("judge.decoder", vocabulary.labels),
     }
+
+
+def _linear_rows(name: str, labels: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Return the same for a decoder that writes labels, pointers and brackets."""
+    symbols = [*labels, "<close>"]
+    return {f"{name}.embedding.tables.0": [*symbols, "<blank>"], f"{name}.bias": symbols}

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from treepiece.decoding.grammar import Partial, UnitGrammar
+from treepiece.decoding.judging import judge_parses, write_frames
+from treepiece.decoding.linear import LinearVocabulary
 from treepiece.decoding.parse import Parse, fill_leaves
 from treepiece.decoding.ranking import CANDIDATES, SURE, rerank
 from treepiece.decoding.search import Candidate, Logits, search_units
@@ -21,6 +23,7 @@ from treepiece.decoding.skeleton import SkeletonTokens, read_skeleton
 from treepiece.definition import DecoderConfig
 from treepiece.models.composed import ComposedUnits
 from treepiece.models.encoder import Encoder
+from treepiece.models.judging import Judge
 from treepiece.models.layers import DecoderLayer, Embedding, Pointer, causal_mask, positions
 from treepiece.models.ranking import Ranker
 from treepiece.models.skeletons import batch_skeletons
@@ -132,7 +135,7 @@ class Reading:
 
 
 class TreePieceModel(nn.Module):
-    """Encoder, unit decoder and span decoder."""
+    """Encoder, unit decoder and span decoder; and, if it has one, a judge of whole frames."""
 
     def __init__(
         self,
@@ -142,6 +145,7 @@ class TreePieceModel(nn.Module):
         *,
         composed: bool = False,
         ranked: bool = False,
+        judged: bool = False,
     ) -> None:
         super().__init__()
         config = config or DecoderConfig()
@@ -149,17 +153,26 @@ class TreePieceModel(nn.Module):
         self.encoder = encoder
         self.units = UnitDecoder(grammar.vocabulary, encoder.width, config, composed=composed)
         self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config, ranked=ranked)
-        self.ranks = ranked
-        """Whether the ranker looks at beams: what it is worth can be seen by setting this to False."""
+        tokens = LinearVocabulary(grammar.vocabulary.labels)
+        self.judge = Judge(tokens, encoder.width, config) if judged else None
+        self.ranks, self.judges = ranked, judged
+        """Whether the ranker and the judge look at beams: what they are worth can be seen by setting these to False."""
 
     @torch.no_grad()
     def parse(self, utterances: Sequence[Subwords], *, beam: int = 1) -> list[list[Parse]]:
         """Return up to `beam` parses of each utterance, the most probable first.
 
-        A model that ranks has a second look at a beam; where only the best parse is asked for and the search is sure of
-        it, that is left out.
+        A model that ranks or judges has a second look at a beam; where only the best parse is asked for and the search
+        is sure of it, that is left out.
         """
         memory = encode_utterances(self.encoder, utterances)
+        parses = self.candidates(utterances, memory, beam=beam)
+        if self.judges:
+            parses = self._judge(parses, memory)
+        return [sorted(few, key=lambda parse: -parse.log_p)[:beam] for few in parses]
+
+    def candidates(self, utterances: Sequence[Subwords], memory: Memory, *, beam: int) -> list[list[Parse]]:
+        """Return the parses that the best `beam` are to be taken from, before a judge has seen them."""
         beams = self._search_for(memory, beam)
         reading = self.read([[candidate.skeleton for candidate in few] for few in beams], memory)
         if self.ranks:
@@ -172,11 +185,31 @@ class TreePieceModel(nn.Module):
         for row, (item, candidate) in enumerate(pairs):
             places = row, reading.leaves[row], slice(1, 1 + len(utterances[item].offsets))
             parses[item].append(fill_leaves(candidate, starts[places], ends[places]))
-        return [sorted(few, key=lambda parse: -parse.log_p)[:beam] for few in parses]
+        return parses
+
+    def _judge(self, parses: Sequence[list[Parse]], memory: Memory) -> list[list[Parse]]:
+        """Return the candidates of each utterance with the judge's word taken into account."""
+        assert self.judge is not None  # what `judges` says
+        scores = self.read_frames(parses, memory)
+        return [
+            few if found is None else judge_parses(few, (self.judge.weight * found).tolist())
+            for few, found in zip(parses, scores, strict=True)
+        ]
+
+    def read_frames(self, parses: Sequence[Sequence[Parse]], memory: Memory) -> list[Tensor | None]:
+        """Return the judge's log q of the candidates of each utterance, all in one pass; None where it has no say."""
+        assert self.judge is not None  # asked only where there is one
+        frames = [write_frames(few, self.judge.vocabulary, self.judge.longest) for few in parses]
+        flat = [(item, tokens) for item, few in enumerate(frames) for tokens in few]
+        if not flat:
+            return [None] * len(frames)
+        items, tokens = zip(*flat, strict=True)
+        log_q = torch.split(self.judge(tokens, memory.select(items)), [len(few) for few in frames])
+        return [part if len(part) else None for part in log_q]
 
     def _search_for(self, memory: Memory, beam: int) -> list[list[Candidate]]:
         """Return the candidates that the best `beam` are to be taken from."""
-        if not self.ranks:
+        if not (self.ranks or self.judges):
             return self.search(memory, beam=beam)
         if beam > 1:
             return self.search(memory, beam=max(beam, CANDIDATES))

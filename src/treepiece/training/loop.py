@@ -28,12 +28,12 @@ from treepiece.training.log import CsvLog
 from treepiece.training.objectives import Objective
 from treepiece.training.observer import EpochReport, Observer, StepReport
 from treepiece.training.prediction import count_matches
-from treepiece.training.ranking import fit_weight
 from treepiece.training.recipe import Recipe
 from treepiece.training.schedule import make_optimizer, rate_factor
+from treepiece.training.weighing import fit_weights
 
 _LOG_STEPS = 20
-_FITTED = 1000  # rows that the ranker's weight, a single number, is fitted on
+_FITTED = 1000  # rows that the weights of ranker and judge, a number each, are fitted on
 
 
 @dataclass
@@ -167,8 +167,8 @@ class Loop:
     def _validate(self, examples: Sequence[Example]) -> tuple[int, float, float]:
         """Return the number of rows, EM and EM-S, each process having parsed its share of the rows."""
         model = self._trained.model
-        if isinstance(model, TreePieceModel) and model.ranks:
-            fit_weight(model, examples[:_FITTED])  # the same rows and so the same weight in each process
+        if isinstance(model, TreePieceModel):
+            fit_weights(model, examples[:_FITTED])  # the same rows and so the same weights in each process
         share = examples[self._fabric.global_rank :: self._fabric.world_size]
         counts = count_matches(model, share, lambda n: self._observer.stage("validating", n, len(share)))
         n_rows, exact, skeletons = self._sum(counts).tolist()

@@ -73,6 +73,7 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
         composed=recipe.units.composed,
         tokenizer=tokenizer,
         ranked=recipe.ranking.weight > 0,
+        judged=recipe.judge_weight > 0,
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)
@@ -95,7 +96,7 @@ def training_examples(rows: Sequence[Row], trained: TrainedModel, observer: Obse
     examples = []
     definition = trained.definition
     for example in made:
-        is_linear = definition.kind is not ModelKind.TREEPIECE
+        is_linear = definition.kind is not ModelKind.TREEPIECE or definition.judged
         reason = too_large(example, definition.decoder.longest, linear=is_linear)
         if reason:
             left_out.append(reason)

@@ -28,11 +28,11 @@ from treepiece.training.configs import read_config
 from treepiece.training.pretraining import PretrainingConfig
 
 MODULES = {
-    ModelKind.TREEPIECE: ("encoder", "units", "spans"),
+    ModelKind.TREEPIECE: ("encoder", "units", "spans", "judge"),
     ModelKind.AR: ("encoder", "decoder"),
     ModelKind.NAR: ("encoder", "length", "decoder"),
 }
-"""The modules of each model, which have learning rates of their own."""
+"""The modules of each model, which have learning rates of their own. A judge is not in all TreePiece models."""
 
 _STEPS_BY_DEFAULT = 800
 _EPOCHS_BY_DEFAULT = (4, 80)
@@ -115,7 +115,8 @@ class Recipe:
 
     `epochs` is the most; without it there are enough for 800 steps. `patience` is how many epochs without a better
     validation EM end the training. `holdout` is the share of the rows that validate where no rows are given for that,
-    at most `most_held_out` rows. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
+    at most `most_held_out` rows. `judge_weight` is that of the loss of a judge of whole frames; with 0 there is no
+    judge. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
     """
 
     model: ModelKind = ModelKind.TREEPIECE
@@ -128,6 +129,7 @@ class Recipe:
     most_held_out: int = 2000
     label_smoothing: float = 0.1
     span_weight: float = 0.5
+    judge_weight: float = 0.0
     freeze_words: bool = True
     ema: float = 0.0
     checkpoint_seconds: float = 300.0
@@ -146,7 +148,7 @@ class Recipe:
                 whole_number(name, getattr(self, name), 1)
         for name in ("holdout", "label_smoothing", "ema"):
             fraction(name, getattr(self, name))
-        for name in ("span_weight", "checkpoint_seconds"):
+        for name in ("span_weight", "judge_weight", "checkpoint_seconds"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise OptionError(f"{name} must be a number, 0 or more, got {getattr(self, name)!r}")
         for name in self.optimizer.learning_rates:

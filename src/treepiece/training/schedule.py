@@ -29,7 +29,10 @@ def make_optimizer(model: ParserModel, recipe: Recipe) -> torch.optim.AdamW:
     """Return AdamW with a group of weights for each module, which has the module's learning rate."""
     groups = []
     for name in MODULES[recipe.model]:
-        weights = [weight for weight in model.get_submodule(name).parameters() if weight.requires_grad]
+        module = getattr(model, name)
+        if module is None:
+            continue
+        weights = [weight for weight in module.parameters() if weight.requires_grad]
         rate = recipe.learning_rate(name)
         groups.append({"params": weights, "lr": rate, "highest": rate})
     return torch.optim.AdamW(groups, eps=1e-8, weight_decay=recipe.optimizer.weight_decay, fused=True)

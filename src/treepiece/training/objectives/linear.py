@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.models.ar import AutoregressiveModel
-from treepiece.models.layers import causal_mask
-from treepiece.models.linear import BLANK
 from treepiece.models.nar import NonAutoregressiveModel
 from treepiece.models.utterances import Memory, encode_utterances, pad
 from treepiece.training.examples import Example
@@ -45,8 +43,7 @@ class AutoregressiveObjective(_LinearObjective):
         """Return the loss of some examples."""
         memory = encode_utterances(self.model.encoder, [self._subwords[place] for place in places])
         tokens = [self._tokens[place] for place in places]
-        inputs = pad([(BLANK, *row[:-1]) for row in tokens], BLANK).to(memory.states.device)
-        return {"loss": self._token_loss(self.model.decoder(inputs, causal_mask(inputs), memory), tokens)}
+        return {"loss": self._token_loss(self.model.decoder.read(tokens, memory), tokens)}
 
 
 class NonAutoregressiveObjective(_LinearObjective):

@@ -1,6 +1,6 @@
-"""The loss of the TreePiece parser: the next unit, the first and last subword of each leaf, and the ranking of beams.
+"""The loss of the TreePiece parser: the next unit, the first and last subword of each leaf, and second looks.
 
-loss = units + span weight * (start + end) + ranking weight * ranking
+loss = units + span weight * (start + end) + ranking weight * ranking + judge weight * judge
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class TreePieceObjective(nn.Module):
         self._holes = cache(self._filled)
         self._tokens = cache(model.read_skeleton)
         self._ranking = RankingLoss(model, recipe.ranking)
+        self._frames: list[list[int]] = []
+        if model.judge is not None and recipe.judge_weight:
+            write = model.judge.vocabulary.write
+            self._frames = [write(example.frame.skeleton, example.spans) for example in examples]
 
     def begin_epoch(self, epoch: int) -> None:
         """Where the recipe samples, cut the trees into units anew."""
@@ -62,6 +66,9 @@ class TreePieceObjective(nn.Module):
             skeletons = [example.frame.skeleton for example in examples]
             losses["ranking"] = self._ranking(skeletons, logits.detach(), wanted, memory, symbols.detach())
             loss = loss + self.recipe.ranking.weight * losses["ranking"]
+        if self._frames:
+            losses["judge"] = self._judge_loss([self._frames[place] for place in places], memory)
+            loss = loss + self.recipe.judge_weight * losses["judge"]
         return {"loss": loss, **losses}
 
     def _unit_logits(self, targets: Sequence[UnitIds], memory: Memory, symbols: Tensor) -> Tensor:
@@ -77,6 +84,11 @@ class TreePieceObjective(nn.Module):
         starts, ends = self.model.spans(skeletons.tokens, skeletons.mask, memory)
         first, last = _pointer_targets(examples, read)
         return cross_entropy(starts, pad(first, IGNORED).to(device)), cross_entropy(ends, pad(last, IGNORED).to(device))
+
+    def _judge_loss(self, frames: Sequence[list[int]], memory: Memory) -> Tensor:
+        assert self.model.judge is not None  # there are frames only where there is one
+        logits = self.model.judge.decoder.read(frames, memory)
+        return cross_entropy(logits, pad(frames, IGNORED).to(logits.device), self.recipe.label_smoothing)
 
     def _filled(self, unit_ids: UnitIds) -> tuple[int, ...]:
         """Return the label of the placeholder that each unit fills."""

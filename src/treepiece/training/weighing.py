@@ -1,0 +1,95 @@
+"""How much the word of a ranker and of a judge counts.
+
+Each weight is one number, fitted where the beam has the right candidate, the ranker's first: the judge sees what the
+ranker has made of a beam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from treepiece.decoding.ranking import CANDIDATES
+from treepiece.models.treepiece import TreePieceModel
+from treepiece.models.utterances import Memory, encode_utterances
+from treepiece.training.examples import Example
+
+_BATCH = 128
+_WEIGHTS = np.linspace(0.0, 2.0, 81)
+
+Floats = npt.NDArray[np.float64]
+Beam = tuple[Floats, Floats, int]
+"""The log-probabilities of a beam's candidates, their scores, and which of them is right."""
+
+
+def fit_weights(model: TreePieceModel, examples: Sequence[Example]) -> None:
+    """Give the ranker and the judge, as far as there are, the weights with which right candidates are most probable.
+
+    The examples have to be others than those that were trained on.
+    """
+    was_training = model.training
+    model.eval()
+    if model.spans.ranker is not None and model.ranks:
+        model.spans.ranker.weight.fill_(best_weight(_ranked_beams(model, examples)))
+    if model.judge is not None and model.judges:
+        model.judge.weight.fill_(best_weight(_judged_beams(model, examples)))
+    model.train(was_training)
+
+
+def best_weight(beams: Sequence[Beam]) -> float:
+    """Return the w with which log p'(right) is the highest on average, p' being in proportion to p * exp(w * score).
+
+    The unit decoder prefers the wrong candidate here, three to one, and the ranker the right one, e to one:
+
+    >>> best_weight([(np.log([0.6, 0.2]), np.array([0.0, 1.0]), 1)])
+    2.0
+    """
+    if not beams:
+        return 1.0
+    return float(max(_WEIGHTS, key=lambda weight: sum(_log_p(beam, weight) for beam in beams)))
+
+
+def _log_p(beam: Beam, weight: float) -> float:
+    log_p, scores, right = beam
+    mixed = log_p + weight * scores
+    return float(mixed[right] - np.logaddexp.reduce(mixed))
+
+
+@torch.no_grad()
+def _ranked_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Beam]:
+    """Return the beams of several skeletons that have the right one, and the ranker's scores."""
+    found: list[Beam] = []
+    for chunk, memory in _batches(model, examples):
+        beams = model.search(memory, beam=CANDIDATES)
+        skeletons = [[candidate.skeleton for candidate in few] for few in beams]
+        scores = model.rank(model.read(skeletons, memory)).double().cpu().numpy()
+        parts = np.split(scores, np.cumsum([len(few) for few in beams])[:-1])
+        for example, few, names, part in zip(chunk, beams, skeletons, parts, strict=True):
+            if len(few) > 1 and example.frame.skeleton in names:
+                log_p = np.array([candidate.log_p for candidate in few])
+                found.append((log_p, part, names.index(example.frame.skeleton)))
+    return found
+
+
+@torch.no_grad()
+def _judged_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Beam]:
+    """Return the beams of several frames that have the right one, and the judge's scores."""
+    found: list[Beam] = []
+    for chunk, memory in _batches(model, examples):
+        beams = model.candidates([example.subwords for example in chunk], memory, beam=CANDIDATES)
+        for example, few, scores in zip(chunk, beams, model.read_frames(beams, memory), strict=True):
+            frames = [(parse.skeleton, parse.spans) for parse in few]
+            right = example.frame.skeleton, tuple(example.spans)
+            if scores is not None and right in frames:
+                log_p = np.array([parse.log_p for parse in few])
+                found.append((log_p, scores.double().cpu().numpy(), frames.index(right)))
+    return found
+
+
+def _batches(model: TreePieceModel, examples: Sequence[Example]) -> Iterator[tuple[Sequence[Example], Memory]]:
+    for start in range(0, len(examples), _BATCH):
+        chunk = examples[start : start + _BATCH]
+        yield chunk, encode_utterances(model.encoder, [example.subwords for example in chunk])
