@@ -49,7 +49,7 @@ def write_tiny_encoder(folder):
     BertModel(config).save_pretrained(folder)
 
 
-def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False):
+def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False, judged=False):
     """Return a very small model with random weights, in which answers differ from text to text."""
     import torch
 
@@ -64,7 +64,7 @@ def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False):
     units = TreePieceTokenizer.train(skeletons, TokenizerConfig(merges=20)) if kind is ModelKind.TREEPIECE else None
     config = DecoderConfig(n_heads=2, longest=64)
     definition = Definition.of_trees(
-        kind, set(skeletons), decoder=config, composed=True, tokenizer=units, ranked=ranked
+        kind, set(skeletons), decoder=config, composed=True, tokenizer=units, ranked=ranked, judged=judged
     )
     loaded, subwords = load_encoder(str(encoder))
     torch.manual_seed(1)

@@ -39,7 +39,7 @@ class Project(nn.Module):
 
     def __init__(self, decoder: LinearDecoder, *others: nn.Linear) -> None:
         super().__init__()
-        crosses = [layer.cross_attention for layer in _layers(decoder)]
+        crosses = [layer.cross_attention for layer in decoder_layers(decoder)]
         parts = [part.weight for cross in crosses for part in (cross.key, cross.value)]
         biases = [torch.zeros_like(cross.key.bias) for cross in crosses for _ in range(2)]
         for layer in others:
@@ -89,7 +89,7 @@ class Encode(nn.Module):
         decoder = model.decoder
         self.states = States(model.encoder)
         self.project = Project(decoder, decoder.pointed)
-        self.below, self.above = (Layer(layer) for layer in _layers(decoder))
+        self.below, self.above = (Layer(layer) for layer in decoder_layers(decoder))
         self.classify = Classify(decoder)
         x, past = self.below.self_attention.first(_blanks(decoder)[:, :1])
         self.register_buffer("first", x.detach())
@@ -125,7 +125,7 @@ class Step(nn.Module):
         symbols, places = decoder.embedding.tables
         self.symbols, self.places = nn.Parameter(symbols.detach()), nn.Parameter(places.detach())
         self.norm = decoder.embedding.norm
-        self.below, self.above = (Layer(layer) for layer in _layers(decoder))
+        self.below, self.above = (Layer(layer) for layer in decoder_layers(decoder))
         self.classify = Classify(decoder)
 
     def forward(
@@ -167,7 +167,7 @@ class Parallel(nn.Module):
         self.states = States(model.encoder)
         self.length = model.length
         self.project = Project(decoder)
-        self.below, self.above = (Layer(layer) for layer in _layers(decoder))
+        self.below, self.above = (Layer(layer) for layer in decoder_layers(decoder))
         self.classify = Classify(decoder)
         x = _blanks(decoder)
         self.register_buffer("blanks", torch.cat([x, self.below.self_attention.project(x)], dim=2).detach())
@@ -199,7 +199,8 @@ class Parallel(nn.Module):
         return n
 
 
-def _layers(decoder: LinearDecoder) -> list[DecoderLayer]:
+def decoder_layers(decoder: LinearDecoder) -> list[DecoderLayer]:
+    """Return the layers of a decoder, two of them."""
     return [cast(DecoderLayer, layer) for layer in decoder.layers]
 
 
@@ -224,7 +225,7 @@ def _fold(pointer: Pointer) -> list[tuple[Tensor, Tensor]]:
 def autoregressive_graphs(model: AutoregressiveModel) -> dict[str, Graph]:
     """Return the graphs of an autoregressive parser by name."""
     decoder, width = model.decoder, model.encoder.width
-    n_heads = _layers(decoder)[0].cross_attention.n_heads
+    n_heads = decoder_layers(decoder)[0].cross_attention.n_heads
     # Sizes in the examples differ and are not 1, so that none is taken for another or for a constant. Each input has a
     # tensor of its own: the exporter takes one tensor for one input, wherever it stands.
     rows, n, t = 2, 7, 5

@@ -122,6 +122,11 @@ class SelfAttention(nn.Module):
         query, keys, values = projected
         return self._add(x, attend(query, keys, values, self.n_heads, used))
 
+    def in_order(self, x: Tensor) -> Tensor:
+        """Return the states of tokens that see themselves and those before them. Shape: x (batch, m, width)."""
+        query, keys, values = self.project(x).chunk(3, dim=2)
+        return self._add(x, attend(query, keys, values, self.n_heads, causal=True))
+
     def _add(self, x: Tensor, found: Tensor) -> Tensor:
         return cast(Tensor, self.norm(x + self.out(found)))
 
@@ -139,16 +144,19 @@ class Layer(nn.Module):
         return cast(Tensor, self.rest(x, self.rest.query(x), keys, values))
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, n_heads: int, used: Tensor | None = None) -> Tensor:
+def attend(
+    query: Tensor, keys: Tensor, values: Tensor, n_heads: int, used: Tensor | None = None, *, causal: bool = False
+) -> Tensor:
     """Return what multi-head attention finds, as one operation of ONNX Runtime; for export only.
 
     Keys and values may also come with their heads apart, (batch, heads, n, width / heads), which saves ONNX Runtime
-    doing that. With `used`, (batch,), only so many of the first keys of each are looked at.
+    doing that. With `used`, (batch,), only so many of the first keys of each are looked at; `causal` lets a query look
+    at the keys up to its own place.
     """
     return torch.onnx.ops.symbolic(
         _ATTENTION,
         (query, keys, values) if used is None else (query, keys, values, None, used),
-        {"num_heads": n_heads},
+        {"num_heads": n_heads, "unidirectional": int(causal)},
         dtype=query.dtype,
         shape=query.shape,
         version=1,

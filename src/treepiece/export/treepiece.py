@@ -21,10 +21,12 @@ from torch import Tensor, nn
 
 from treepiece.decoding.skeleton import read_skeleton
 from treepiece.export.graphs import Graph
+from treepiece.export.judging import judge_graph
 from treepiece.export.modules import AfterSelfAttention, States, linear
 from treepiece.models.layers import Pointer, positions
 from treepiece.models.ranking import Ranker
 from treepiece.models.treepiece import SpanDecoder, TreePieceModel, UnitDecoder
+from treepiece.runtime.judging import JUDGE
 from treepiece.runtime.treepiece import PARSE, PREFIX, SKELETON, SPANS, UNITS
 from treepiece.tokenizer.assembly import Order, assemble
 
@@ -232,6 +234,7 @@ def treepiece_graphs(model: TreePieceModel) -> dict[str, Graph]:
     states = torch.zeros(2, 7, width), {0: "batch", 1: "n"}
     ids = torch.full((2, 7), model.encoder.pad_id + 1)
     allowed = torch.ones(2, model.units.start, dtype=torch.bool)
+    judging = {} if model.judge is None else {JUDGE: judge_graph(model.judge)}
     return {
         PARSE: Graph(
             Fused(model),
@@ -254,4 +257,5 @@ def treepiece_graphs(model: TreePieceModel) -> dict[str, Graph]:
         SKELETON: Graph(
             SkeletonStates(model.spans), {"tokens": (torch.zeros(1, 5, dtype=torch.int64), {1: "tokens"})}, ("states",)
         ),
+        **judging,
     }

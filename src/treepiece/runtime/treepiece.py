@@ -2,8 +2,8 @@
 
 One run of the graph `parse` answers most utterances: it encodes, scores the first unit, and points at the spans of that
 unit's leaves. Where the unit leaves placeholders open, and in a beam, `units` scores one more unit a step and `spans`
-points at the leaves of the finished skeletons; where the model has a ranker, `spans` scores them too. What depends on
-units alone is kept once computed.
+points at the leaves of the finished skeletons; where the model has a ranker, `spans` scores them too, and where it has
+a judge, `judge` reads whole frames. What depends on units alone is kept once computed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from treepiece.decoding.skeleton import read_skeleton
 from treepiece.definition import Definition
 from treepiece.runtime.chunks import chunks
 from treepiece.runtime.graphs import Array, Graphs
+from treepiece.runtime.judging import JudgeRuntime
 from treepiece.tokenizer.assembly import Order, assemble
 from treepiece.trees.node import Node
 
@@ -38,8 +39,10 @@ class TreePieceRuntime:
     def __init__(self, definition: Definition, graphs: Graphs) -> None:
         self.grammar = definition.unit_grammar()
         self.graphs = graphs
-        self.ranks = self._has_ranker = definition.ranked
-        """Whether the ranker looks at beams: what it is worth can be seen by setting this to False."""
+        self.ranks, self.judges = definition.ranked, definition.judged
+        """Whether the ranker and the judge look at beams: what they are worth can be seen by setting these to False."""
+        self._has_ranker = definition.ranked
+        self._judge = JudgeRuntime(self.grammar.vocabulary.labels, definition.decoder.longest, graphs)
         self.first = self.grammar.allowed(self.grammar.start())[np.newaxis]
         """Which units a tree may begin with. Shape: (1, units)."""
         self._start = len(self.grammar.vocabulary)
@@ -75,7 +78,7 @@ class TreePieceRuntime:
 
     def _is_doubtful(self, log_p: float) -> bool:
         """Return whether a tree of this log-probability is to be looked at again, beside others."""
-        return self.ranks and log_p < math.log(SURE)
+        return (self.ranks or self.judges) and log_p < math.log(SURE)
 
     def _search(self, states: States, first: Array, beam: int) -> list[Parse]:
         """Return the parses of one utterance in a beam, given the scores of its first unit."""
@@ -83,9 +86,11 @@ class TreePieceRuntime:
         def score(rows: Sequence[tuple[int, Partial]]) -> Logits:
             return self._score(rows, states) if rows[0][1].unit_ids else first[np.newaxis]
 
-        width = max(beam, CANDIDATES) if self.ranks else beam
+        width = max(beam, CANDIDATES) if self.ranks or self.judges else beam
         (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=width)
         parses = self._fill(merge_equal_trees(found, self.grammar), states)
+        if self.judges:
+            parses = self._judge.judge(parses, states)
         return sorted(parses, key=lambda parse: -parse.log_p)[:beam]
 
     def _score(self, rows: Sequence[tuple[int, Partial]], states: States) -> Logits:
