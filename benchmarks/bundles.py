@@ -28,33 +28,35 @@ from treepiece.runtime.treepiece import PREFIX, SKELETON, TreePieceRuntime
 AnyRuntime = TreePieceRuntime | AutoregressiveRuntime | NonAutoregressiveRuntime
 _BLIND = (PREFIX, SKELETON)
 """Graphs that do not see the utterance; what they compute is kept."""
-_SWITCH = "ranks"
-"""The attribute with which a model's ranker is switched on and off; it is on from the start where there is a ranker."""
+_SWITCHES = ("ranks", "judges")
+"""The attributes with which a model's ranker and judge are switched on and off; they are on where there is one."""
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """One way to decode: keyword arguments of the `parse` of a parser's model, and whether its ranker is used."""
+    """One way to decode: keyword arguments of the `parse` of a parser's model, and which second looks it takes."""
 
     parse: Mapping[str, int] = field(default_factory=dict)
-    ranks: bool = False
+    looks: tuple[str, ...] = ()
 
     def fits(self, model: object) -> bool:
-        """Return whether a model can decode so: one without a ranker cannot rank."""
-        return not self.ranks or bool(getattr(model, _SWITCH, False))
+        """Return whether a model can decode so: one without a ranker cannot rank, one without a judge cannot judge."""
+        return all(getattr(model, switch, False) for switch in self.looks)
 
     def set_up(self, model: object) -> None:
-        """Switch the ranker of a model on or off, if it has one."""
-        if hasattr(model, _SWITCH):
-            setattr(model, _SWITCH, self.ranks)
+        """Switch the ranker and the judge of a model on or off, if it has them."""
+        for switch in _SWITCHES:
+            if hasattr(model, switch):
+                setattr(model, switch, switch in self.looks)
 
 
 DECODINGS: Mapping[ModelKind, Mapping[str, Decoding]] = {
     ModelKind.TREEPIECE: {
         "greedy": Decoding({"beam": 1}),
         "beam_5": Decoding({"beam": 5}),
-        "ranked": Decoding({"beam": 1}, ranks=True),  # a second look where the first is in doubt
-        "beam_5_ranked": Decoding({"beam": 5}, ranks=True),
+        "ranked": Decoding({"beam": 1}, ("ranks",)),  # a second look where the first is in doubt
+        "judged": Decoding({"beam": 1}, ("ranks", "judges")),
+        "beam_5_ranked": Decoding({"beam": 5}, ("ranks",)),
     },
     ModelKind.AR: {"greedy": Decoding({"beam": 1})},
     ModelKind.NAR: {"parallel": Decoding()},

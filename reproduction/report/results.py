@@ -9,8 +9,9 @@ from reproduction.store import Json, Record, Store, digest
 KINDS = {"treepiece": "TreePiece", "ar": "AR", "nar": "NAR"}
 SHIPPED = "int8 greedy"
 """What is scored where nothing else is said: the graphs that are shipped, greedy search."""
-RANKED = "int8 ranked in doubt"
-"""What a parser that has a ranker does by default: the temperatures of its confidences are fitted to that."""
+SECOND_LOOKS = {"judged": "int8 judged in doubt", "ranked": "int8 ranked in doubt"}
+"""What a parser that has a judge or a ranker does by default, the first of these that it can: the temperatures of its
+confidences are fitted to that."""
 
 
 class Results:
@@ -44,9 +45,10 @@ class Results:
         return [model["settings"][setting] for model in self.models(kind) if setting in model["settings"]]
 
     def defaults(self, kind: str) -> list[Json]:
-        """Return the scores of the models of a kind as they parse by default: with a ranker, where they have one."""
+        """Return the scores of the models of a kind as they parse by default: with a second look, if they can."""
         settings = [model["settings"] for model in self.models(kind)]
-        return [found.get(RANKED) or found[SHIPPED] for found in settings if SHIPPED in found]
+        names = (*SECOND_LOOKS.values(), SHIPPED)
+        return [next(found[name] for name in names if name in found) for found in settings if SHIPPED in found]
 
     def numbers(self, kind: str, name: str, setting: str = SHIPPED) -> list[float]:
         """Return one of the scores of each model of a kind."""

@@ -10,8 +10,9 @@ _TEXT = """\
 The TreePiece parser with int8 graphs on the whole eval split. "In the beam" is the share of rows for which one of
 the candidates is right: what a perfect choice among them would reach. Milliseconds are those of one parse from
 subwords to skeleton and spans, the ways taking turns on {rows} utterances. Where a model has a ranker of its own,
-"beam 5, ranked" is with its word on all candidates, and "ranked in doubt", what it does by default, with its word
-on those of the trees that greedy search is not sure of."""
+"beam 5, ranked" is with its word on all candidates, and "ranked in doubt" with its word on those of the trees that
+greedy search is not sure of. "Judged" is with the word of a judge, if there is one, after the ranker's. What a
+parser does by default is the last of those in doubt."""
 
 
 def searching(results: Results) -> str:
