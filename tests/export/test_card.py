@@ -15,7 +15,8 @@ from treepiece.training.configs import write_config
 from treepiece.training.recipe import OptimizerConfig, Recipe, Schedule, read_recipe
 
 PARITY = Parity(1000, 991, 0.25)
-QUALITY = Quality(17160, 0.8255, 0.8505, Temperatures(1.37, 4.4), 0.044, 0.029, 0.152, 0.014)
+ANSWERED = ((0.0, 1.0, 0.8255), (0.9, 0.625, 0.97))
+QUALITY = Quality(17160, 0.8255, 0.8505, Temperatures(1.37, 4.4), 0.044, 0.029, 0.152, 0.014, answered=ANSWERED)
 DEFINITION = Definition(ModelKind.AR, ("IN:FLY", "SL:CITY"), frozenset({(None, "IN:FLY")}), DecoderConfig())
 RECIPE = Recipe(
     model=ModelKind.AR, epochs=3, optimizer=OptimizerConfig({"decoder": 1e-5}, schedule=Schedule.EXPONENTIAL)
@@ -36,6 +37,8 @@ def test_a_card_says_everything():
         "| int8 | 17,160 | 82.55% | 85.05% |",
         "| int8 | 1.37 | 0.044, 0.029 | 4.40 | 0.152, 0.014 |",
         "every other of the rows above",
+        "| `min_confidence`, int8 | answered | right |",
+        "| 0 | 100.0% | 82.5% |\n| 0.9 | 62.5% | 97.0% |",
         "more than 512 subwords is refused",
         "\n\n## Data\n\n{x}\n\n",
         "Trained on 122,597 rows.",

@@ -35,8 +35,8 @@ def topv2(
 
 @app.command()
 def toy(
-    rows: Annotated[int, typer.Option(help="How many rows.")] = 5000,
-    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
+    rows: Annotated[int, typer.Option(min=0, help="How many rows.")] = 5000,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
     output: Annotated[str, typer.Option(help="The TSV file to write, or - for standard output.")] = "-",
 ) -> None:
     """Make rows of `utterance <tab> parse` from the built-in toy grammar.

@@ -31,6 +31,18 @@ def expected_calibration_error(confidences: Floats, is_right: Bools, n_bins: int
     return float(np.abs(gaps).sum() / max(1, counts.sum()))
 
 
+def answered(confidences: Floats, is_right: Bools, least: float) -> tuple[float, float]:
+    """Return the share of texts that are answered with a confidence of `least` or more, and how many of those rightly.
+
+    Where nothing is answered, nothing is wrong. Of the two that are sure enough here one is right:
+
+    >>> answered(np.array([0.9, 0.8, 0.3, 0.2]), np.array([True, False, True, False]), 0.5)
+    (0.5, 0.5)
+    """
+    is_sure = confidences >= least
+    return float(is_sure.mean()), float(is_right[is_sure].mean()) if is_sure.any() else 1.0
+
+
 def fit_temperature(log_p: Floats, is_right: Bools) -> float:
     """Return the temperature under which the answers are most probable; 1 where there are no answers.
 

@@ -60,6 +60,12 @@ probable. The errors (expected calibration error, 15 bins) are those of the rows
 
 {table}"""
 
+_ANSWERED = """\
+What comes of asking for a confidence with `min_confidence`, on the rows in between: the share of texts
+that are answered, and the share of those answers that is right.
+
+{table}"""
+
 _LIMITS = """\
 ## Limits
 
@@ -143,7 +149,17 @@ def _confidence(qualities: Mapping[str, Quality]) -> str:
         )
         for name, one in qualities.items()
     ]
-    return _CONFIDENCE.format(table=_table(head, rows))
+    texts = [_CONFIDENCE.format(table=_table(head, rows)), _answered(qualities)]
+    return "\n\n".join(filter(None, texts))
+
+
+def _answered(qualities: Mapping[str, Quality]) -> str:
+    """Return what `min_confidence` does, of the first precision that it was measured for: they differ little."""
+    for name, one in qualities.items():
+        if one.answered:
+            rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in one.answered]
+            return _ANSWERED.format(table=_table((f"`min_confidence`, {name}", "answered", "right"), rows))
+    return ""
 
 
 def _making(training: Mapping[str, Any]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from treepiece.decoding.parse import Parse
 from treepiece.errors import BundleError
-from treepiece.evaluation.calibration import expected_calibration_error, fit_temperature
+from treepiece.evaluation.calibration import answered, expected_calibration_error, fit_temperature
 from treepiece.evaluation.comparison import compare
 from treepiece.evaluation.outcomes import Outcome
 from treepiece.models.trained import TrainedModel
@@ -24,6 +24,8 @@ TOLERANCE = 1e-3
 """How far the log-probability of a parse may be from PyTorch's in single precision."""
 LEAST_AGREEMENT = 0.9
 """The share of int8's trees that must be those of PyTorch."""
+LEAST = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
+"""The confidences to ask for with `min_confidence` of which a card says what comes of them."""
 _BATCH = 64
 _ON_THE_EDGE = 500
 _REMEDIES = {"int8": "leave them out with --no-int8", "half": "keep them with --weights float"}
@@ -105,7 +107,8 @@ def _gap(a: Parse, b: Parse) -> float:
 class Quality:
     """Scores of a runtime on rows whose answer is known, and what was fitted on them.
 
-    Temperatures are fitted on every other row; the calibration errors are of the rows in between.
+    Temperatures are fitted on every other row; the calibration errors are of the rows in between, and so is `answered`:
+    for each confidence to ask for, the share of texts that are answered, and the share of those that is right.
     """
 
     rows: int
@@ -116,6 +119,7 @@ class Quality:
     parse_error_after: float
     leaf_error_before: float
     leaf_error_after: float
+    answered: tuple[tuple[float, float, float], ...] = field(default=(), kw_only=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return the scores as a value that `json.dumps` can write."""
@@ -143,7 +147,10 @@ def measure(examples: Sequence[Example], parses: Sequence[Parse]) -> Quality:
     ]
     em = float(np.mean([outcome.is_exact for outcome in outcomes]))
     em_s = float(np.mean([outcome.is_skeleton for outcome in outcomes]))
-    return Quality(len(outcomes), em, em_s, Temperatures(parse, leaf), *errors)
+    log_p, is_right = fitted[1][0]
+    confidences = np.exp(np.minimum(log_p, 0) / parse)
+    some = tuple((least, *answered(confidences, is_right, least)) for least in LEAST) if len(is_right) else ()
+    return Quality(len(outcomes), em, em_s, Temperatures(parse, leaf), *errors, answered=some)
 
 
 def _judged(parses: Sequence[Parse], outcomes: Sequence[Outcome]) -> list[tuple[Any, Any]]:
