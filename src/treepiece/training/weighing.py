@@ -19,6 +19,8 @@ from treepiece.training.examples import Example
 
 _BATCH = 128
 _WEIGHTS = np.linspace(0.0, 2.0, 81)
+_TEMPERATURES = np.geomspace(0.5, 8.0, 25)
+_NEVER = -1e8
 
 Floats = npt.NDArray[np.float64]
 Beam = tuple[Floats, Floats, int]
@@ -40,7 +42,11 @@ def fit_weights(model: TreePieceModel, examples: Sequence[Example]) -> None:
 
 
 def best_weight(beams: Sequence[Beam]) -> float:
-    """Return the w with which log p'(right) is the highest on average, p' being in proportion to p * exp(w * score).
+    """Return the w with which the right candidates are most probable, p' being in proportion to p * exp(w * score).
+
+    Two opinions that were formed on the same rows repeat each other, and their product is too sure of itself. Without a
+    temperature that would speak against the second opinion, however often it is right. So p' ** (1 / temperature) is
+    what has to be probable, with whatever temperature suits a w best; which candidate is first depends on w alone.
 
     The unit decoder prefers the wrong candidate here, three to one, and the ranker the right one, e to one:
 
@@ -49,13 +55,24 @@ def best_weight(beams: Sequence[Beam]) -> float:
     """
     if not beams:
         return 1.0
-    return float(max(_WEIGHTS, key=lambda weight: sum(_log_p(beam, weight) for beam in beams)))
+    all_log_p, all_scores, all_right = zip(*beams, strict=True)
+    log_p, scores, right = _in_columns(all_log_p), _in_columns(all_scores), np.array(all_right)
+    return float(max(_WEIGHTS, key=lambda weight: _value(log_p + weight * scores, right)))
 
 
-def _log_p(beam: Beam, weight: float) -> float:
-    log_p, scores, right = beam
-    mixed = log_p + weight * scores
-    return float(mixed[right] - np.logaddexp.reduce(mixed))
+def _in_columns(rows: Sequence[Floats]) -> Floats:
+    """Return rows of different lengths as one array; what is not there cannot be."""
+    table = np.full((len(rows), max(map(len, rows))), _NEVER)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return table
+
+
+def _value(mixed: Floats, right: npt.NDArray[np.intp]) -> float:
+    """Return the mean log-probability of the right candidates with the temperature that suits them best."""
+    mixed = mixed - mixed.max(axis=1, keepdims=True)
+    chosen = np.take_along_axis(mixed, right[:, np.newaxis], axis=1)[:, 0]
+    return max(float((chosen / t - np.log(np.exp(mixed / t).sum(axis=1))).mean()) for t in _TEMPERATURES)
 
 
 @torch.no_grad()
