@@ -23,6 +23,7 @@ def write(tmp_path, text, name="data.tsv"):
     [
         (f"is it raining?\t{PARSE}\n", "is it raining?", None),
         (f"domain\tutterance\tsemantic_parse\nweather\tis it raining?\t{PARSE}\n", "is it raining?", "weather"),
+        (f"domain\tutterance\tseqlogical\nweather\tis it raining?\t{PARSE}\n", "is it raining?", "weather"),
         (f"is it raining?\tis it raining ?\t{PARSE}\n", "is it raining?", None),
         (f"is it rαining?\tis it raining ?\t{PARSE}\n", "is it raining ?", None),
         (f"{PARSE}\n", "is it raining ?", None),
@@ -34,6 +35,7 @@ def write(tmp_path, text, name="data.tsv"):
     ids=[
         "pair",
         "topv2",
+        "topv2, low-resource",
         "top",
         "top, raw text changed",
         "parse alone",
@@ -169,3 +171,11 @@ def test_rows_of_a_folder_have_the_domain_of_their_file_unless_they_name_one(tmp
     )
     assert [row.domain for row in read_rows(tmp_path)] == ["garden", "kitchen"]
     assert [row.domain for row in read_rows(tmp_path / "garden_train.tsv")] == [None]
+
+
+def test_all_low_resource_files_of_topv2_are_read(topv2):
+    files = sorted((topv2 / "low_resource_splits").glob("*.tsv"))
+    assert len(files) == 28
+    for file in files:
+        n_lines = len(file.read_text(encoding="utf-8").splitlines())
+        assert len(list(read_rows(file))) == n_lines - 1, file.name

@@ -18,14 +18,14 @@ from reproduction.data import DOMAINS, TARGETS
 from reproduction.scripts import run_script
 from treepiece.data.toy import toy_rows
 
-HEADER = "domain\tutterance\tsemantic_parse\n"
+HEADER = "domain\tutterance\t{}\n"
 KINDS = ("treepiece", "ar", "nar")
 ASKED = ["--ablation-rows", "40", "--ablation-epochs", "1", "--variants", "plain", "composed, batch 32", "--spis", "10"]
 
 
-def write_rows(path, rows):
+def write_rows(path, rows, column="semantic_parse"):
     path.parent.mkdir(exist_ok=True)
-    path.write_text(HEADER + "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(HEADER.format(column) + "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def write_topv2(folder, n_train=160, n_eval=40):
@@ -39,7 +39,8 @@ def write_topv2(folder, n_train=160, n_eval=40):
             write_rows(folder / f"{domain}_{split}.tsv", rows[domain])
         name, few = {"train": ("train", 3), "eval": ("valid", 2)}[split]
         for domain in TARGETS:
-            write_rows(folder / "low_resource_splits" / f"{domain}_{name}_10spis.tsv", rows[domain][:few])
+            path = folder / "low_resource_splits" / f"{domain}_{name}_10spis.tsv"
+            write_rows(path, rows[domain][:few], "seqlogical")  # TOPv2 has another header there
     return folder
 
 

@@ -15,7 +15,7 @@ from treepiece.trees.rows import tree_from_rows
 
 ParseLine = Callable[[str], Row]
 
-_PARSE_COLUMN = ("parse", "semantic_parse")  # how headers name their last column
+_PARSE_COLUMN = ("parse", "semantic_parse", "seqlogical")  # how headers name their last column
 _COLUMNS = {
     1: "one column, a tree",
     2: "two columns, utterance and parse",
