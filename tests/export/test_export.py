@@ -100,13 +100,18 @@ def parse(label, log_p):
     return Parse(Node(label), (Span(0, 1),), log_p, 1)
 
 
-def test_parity_forgives_ties_and_nothing_else():
+def test_parity_forgives_ties_and_a_single_row_on_the_edge():
     pairs = [parse("IN:A", -1.0)], [parse("IN:B", -1.0)]
     assert check_parity(*pairs, Precision.FLOAT, 0.9).same_trees == 0
     with pytest.raises(BundleError, match="1 of 1 trees differ"):
         check_parity([parse("IN:A", -1.0)], [parse("IN:B", -0.9)], Precision.FLOAT, 0.9)
     with pytest.raises(BundleError, match="log-probabilities by inf"):
         check_parity([parse("IN:A", -1.0)], [parse("IN:A", float("nan"))], Precision.FLOAT, 0.9)
+    same, other = parse("IN:A", -1.0), parse("IN:B", -0.9)
+    assert check_parity([same] * 20, [*[same] * 19, other], Precision.FLOAT, 0.9).same_trees == 19
+    for n_same, n_others in ((18, 1), (18, 2)):
+        with pytest.raises(BundleError, match=f"{n_others} of {n_same + n_others} trees differ"):
+            check_parity([same] * (n_same + n_others), [same] * n_same + [other] * n_others, Precision.FLOAT, 0.9)
     with pytest.raises(BundleError, match=r"in int8 give the tree of PyTorch for 0.0% of the rows only"):
         check_parity(*pairs, Precision.INT8, 0.9)
 

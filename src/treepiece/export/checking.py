@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ LEAST = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
 """The confidences to ask for with `min_confidence` of which a card says what comes of them."""
 _BATCH = 64
 _ON_THE_EDGE = 500
+_FEW = 20
 _REMEDIES = {"int8": "leave them out with --no-int8", "half": "keep them with --weights float"}
 """What to do where rounding does too much harm."""
 
@@ -73,15 +75,17 @@ def check_parity(
     """Return how parses compare; raise where the graphs, or weights, must not be used.
 
     In single precision the trees must be the same, but where two trees have the same probability either may win, and
-    one row in `_ON_THE_EDGE` may be just sure enough for one and not for the other to go without a second look. In int8
-    and in half precision a few doubtful ones may differ: the share of equal trees must be `least`.
+    one row in `_ON_THE_EDGE`, though one of `_FEW` too, may be on an edge: just sure enough for one and not for the
+    other to go without a second look, or with two lengths that are equally probable. In int8 and in half precision a
+    few doubtful ones may differ: the share of equal trees must be `least`.
     """
     is_same = [(a.skeleton, a.spans) == (b.skeleton, b.spans) for a, b in zip(wanted, found, strict=True)]
     gaps = [_gap(a, b) for a, b in zip(wanted, found, strict=True)]
     largest = max((gap for gap, same in zip(gaps, is_same, strict=True) if same), default=0.0)
     parity = Parity(len(wanted), sum(is_same), largest)
     if precision == Precision.FLOAT:
-        worst = sorted(gaps, reverse=True)[len(gaps) // _ON_THE_EDGE] if gaps else 0.0
+        n_edges = math.ceil(len(gaps) / _ON_THE_EDGE) if len(gaps) >= _FEW else 0
+        worst = sorted(gaps, reverse=True)[n_edges] if gaps else 0.0
         if worst > TOLERANCE:
             raise BundleError(
                 f"the {what} in {precision} do not answer as PyTorch does: {parity.rows - parity.same_trees} of "
