@@ -15,6 +15,7 @@ from treepiece.errors import TreepieceError
 _COMMANDS = {
     "parse": "treepiece.cli.parsing",
     "train": "treepiece.cli.training",
+    "mix": "treepiece.cli.mixing",
     "evaluate": "treepiece.cli.evaluation",
     "export": "treepiece.cli.exporting",
     "serve": "treepiece.cli.serving",

@@ -179,6 +179,11 @@ def _run(training: Mapping[str, Any]) -> str:
             f"Of its epochs the best was kept, number {validation['epoch']}: EM {validation['em']:.2%} on "
             f"{validation['rows']:,} other rows."
         )
+    if "mixed" in training:
+        share = training["mixed"]["share"]
+        lines.append(
+            f"Its weights are {share:g} of those that the run began from and {1 - share:g} of those it reached."
+        )
     if recipe:
         written = yaml.safe_dump(dict(recipe), sort_keys=False, default_flow_style=None, width=100)
         lines += ["The recipe, for `treepiece train --recipe`:", "", f"```yaml\n{written}```"]

@@ -30,10 +30,9 @@ from treepiece.training.observer import EpochReport, Observer, StepReport
 from treepiece.training.prediction import count_matches
 from treepiece.training.recipe import Recipe
 from treepiece.training.schedule import make_optimizer, rate_factor
-from treepiece.training.weighing import fit_weights
+from treepiece.training.weighing import FITTED, fit_weights
 
 _LOG_STEPS = 20
-_FITTED = 1000  # rows that the weights of ranker and judge, a number each, are fitted on
 
 
 @dataclass
@@ -168,7 +167,7 @@ class Loop:
         """Return the number of rows, EM and EM-S, each process having parsed its share of the rows."""
         model = self._trained.model
         if isinstance(model, TreePieceModel):
-            fit_weights(model, examples[:_FITTED])  # the same rows and so the same weights in each process
+            fit_weights(model, examples[:FITTED])  # the same rows and so the same weights in each process
         share = examples[self._fabric.global_rank :: self._fabric.world_size]
         counts = count_matches(model, share, lambda n: self._observer.stage("validating", n, len(share)))
         n_rows, exact, skeletons = self._sum(counts).tolist()

@@ -17,6 +17,8 @@ from treepiece.models.treepiece import TreePieceModel
 from treepiece.models.utterances import Memory, encode_utterances
 from treepiece.training.examples import Example
 
+FITTED = 1000
+"""How many rows are enough for a weight, a single number."""
 _BATCH = 128
 _WEIGHTS = np.linspace(0.0, 2.0, 81)
 _TEMPERATURES = np.geomspace(0.5, 8.0, 25)

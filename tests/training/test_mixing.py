@@ -1,0 +1,74 @@
+"""A model between two, one trained from the other."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
+
+from treepiece.errors import RecipeError  # noqa: E402
+from treepiece.training.examples import make_examples  # noqa: E402
+from treepiece.training.mixing import best_mix, mix  # noqa: E402
+from treepiece.training.observer import Observer  # noqa: E402
+from treepiece.training.prediction import count_matches  # noqa: E402
+from treepiece.training.preparation import new_model  # noqa: E402
+
+
+@torch.no_grad()
+def shake(trained, by):
+    torch.manual_seed(by)
+    for weight in trained.model.parameters():
+        weight.add_(torch.randn_like(weight), alpha=0.1 * by)
+    return trained
+
+
+@pytest.fixture(params=["treepiece", "ar", "nar"])
+def pair(request, toy, recipe):
+    """A model, and another that went on from it with labels that are new, and with a judge."""
+    settings = recipe(model=request.param)
+    first = shake(new_model(toy(40), settings, Observer(), None), 1)
+    before = {name: weight.clone() for name, weight in first.model.state_dict().items()}
+    changed = recipe(model=request.param, judge_weight=1.0) if request.param == "treepiece" else settings
+    second = shake(new_model([*toy(40), *toy(300, seed=3)], changed, Observer(), first), 2)
+    first.model.load_state_dict(before)  # both had one encoder
+    assert len(second.definition.labels) > len(first.definition.labels)
+    return first, second
+
+
+def test_a_share_of_nothing_is_the_second_model(pair):
+    first, second = pair
+    for name, weight in mix(first, second, 0.0).model.state_dict().items():
+        assert torch.equal(weight, second.model.state_dict()[name]), name
+
+
+def test_weights_are_between_the_two_and_what_is_new_stays(pair):
+    first, second = pair
+    half, whole = (mix(first, second, share).model.state_dict() for share in (0.5, 1.0))
+    known = first.model.state_dict()
+    for name, weight in second.model.state_dict().items():
+        assert torch.allclose(half[name], (weight + whole[name]) / 2, atol=1e-6), name
+        if name not in known:
+            assert torch.equal(whole[name], weight), name
+        elif known[name].shape == weight.shape and "tables.0" not in name:
+            assert torch.equal(whole[name], known[name]), name
+
+
+def test_the_best_of_several_is_kept_and_says_so(pair, toy):
+    first, second = pair
+    examples = make_examples(toy(20, seed=5), second.subwords)[0]
+    seen = []
+    best = best_mix(first, second, (0.0, 0.5, 1.0), examples, lambda share, done: seen.append((share, done)))
+    assert [share for share, done in seen if done == len(examples)] == [0.0, 0.5, 1.0]
+    counts = {share: count_matches(mix(first, second, share).model, examples)[1] for share in (0.0, 0.5, 1.0)}
+    assert best.facts["mixed"]["share"] in counts
+    assert best.facts["validation"] == {
+        "rows": 20,
+        "em": pytest.approx(int(count_matches(best.model, examples)[1]) / 20),
+    }
+
+
+def test_models_that_have_nothing_to_do_with_each_other_are_refused(pair, toy, recipe):
+    first, second = pair
+    kind = "nar" if first.definition.kind == "ar" else "ar"
+    other = new_model(toy(40), recipe(model=kind), Observer(), None)
+    for models in ((second, first), (other, second), (first, other)):
+        with pytest.raises(RecipeError, match="the second model was not trained from the first"):
+            mix(*models, 0.5)
