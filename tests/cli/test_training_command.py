@@ -209,6 +209,27 @@ def test_a_damaged_bundle_is_refused(folder, tmp_path, change, message):
         run("evaluate", "--model", tmp_path / "model", folder)
 
 
+def test_a_model_is_mixed_with_the_one_that_it_began_from(folder, tmp_path):
+    second, mixed = tmp_path / "second", tmp_path / "mixed"
+    run("train", folder, "--output", second, "--recipe", folder / "recipe.yaml", "--init", folder / "model")
+    models = ("--first", folder / "model", "--second", second)
+    summary = json.loads(run("mix", folder, *models, "--output", mixed, "--share", 0.5, "--json").stdout)
+    assert {**summary, "validation_em": 0} == {
+        "share": 0.5,
+        "validation_rows": 12,
+        "validation_em": 0,
+        "output": str(mixed),
+    }
+    assert evaluate("--model", mixed, folder)["rows"] == 40
+    for args, message in (
+        ((*models, "--output", mixed), "there is a model already"),
+        ((*models, "--output", tmp_path / "x", "--share", 1.5), "--share must be 0 to 1, got 1.5"),
+        (("--first", tmp_path, "--second", second, "--output", tmp_path / "x"), "not a bundle"),
+    ):
+        with pytest.raises(TreepieceError, match=message):
+            run("mix", folder, *args)
+
+
 def test_resuming_with_other_settings_is_refused(folder, tmp_path):
     from treepiece.data.reader import read_rows
     from treepiece.training import run as runs

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from treepiece.bundle import TRAINING
+from treepiece.bundle import MANIFEST, TRAINING
 from treepiece.cli.console import progress, say_json, say_table
 from treepiece.cli.extras import needs_training
 from treepiece.cli.reading import BUNDLED_HELP, Data, Json, Split, Strict, load_rows
@@ -18,12 +18,16 @@ _SHARES = (0.15, 0.3, 0.5)
 
 def mix(
     data: Data,
-    first: Annotated[str, typer.Option(metavar="DIR", help=f"The model that a run began from: {BUNDLED_HELP}")],
+    first: Annotated[
+        str, typer.Option(metavar="DIR", help=f"The model that a run began from: its folder, {BUNDLED_HELP}")
+    ],
     second: Annotated[Path, typer.Option(metavar="DIR", help="The model that the run ended with.")],
     output: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")],
     share: Annotated[
         list[float] | None,
-        typer.Option(help="How much of the first to take, 0 to 1; more than once: the best is kept."),
+        typer.Option(
+            help="How much of the first to take; given more than once, the best is kept.  [default: 0.15, 0.3, 0.5]"
+        ),
     ] = None,
     split: Split = "train",
     strict: Strict = False,
@@ -48,6 +52,8 @@ def mix(
     for one in shares:
         if not 0 <= one <= 1:
             raise OptionError(f"--share must be 0 to 1, got {one}")
+    if (output / MANIFEST).exists():
+        raise OptionError(f"{output}: there is a model already: give another --output")
     models = load_model(first), load_model(second)
     settings = models[1].facts.get("recipe")
     if not isinstance(settings, dict):
