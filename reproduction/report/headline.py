@@ -85,12 +85,13 @@ def _second_look(results: Results) -> str:
     for name, setting in SECOND_LOOKS.items():
         em, em_s = (percent(results.numbers("treepiece", score, setting)) for score in ("em", "em_s"))
         if em != NOT_RUN:
-            times = (number(_time(results, "treepiece", "int8", what, name)) for what in ("decoding", "full"))
+            decoding, full = (_time(results, "treepiece", "int8", what, name) for what in ("decoding", "full"))
+            times = f" (decoding {number(decoding)} ms, inference {number(full)} ms)" if full else ""
             return (
                 "All three search greedily here, as in the paper. TreePiece as it parses by default, with a second "
                 "look where it is in doubt, which the paper does not have, reaches "
-                "EM {} and EM-S {} (decoding {} ms, inference {} ms): [ways to search](#ways-to-search)."
-            ).format(em, em_s, *times)
+                f"EM {em} and EM-S {em_s}{times}: [ways to search](#ways-to-search)."
+            )
     return ""
 
 
