@@ -77,9 +77,13 @@ def test_pass_by_pass(open_page, parser):
     page.locator("#forward").click()
     assert (drawn(page), marks.count()) == (expected(best), len(best.leaves))
     assert page.locator("#pass").text_content() == "pass 4 of 26"
-    assert page.locator(".lane").nth(0).locator(".count").text_content() == "done after 4 passes"
+    assert page.locator(".lane").nth(0).locator(".count").text_content() == "4 of 5 passes"
     assert page.locator(".lane").nth(1).locator(".chip:not(.pending)").count() == 4
-    page.locator("#back").click()
+    page.locator("#forward").click()
+    assert "read once more, beside the other readings" in page.locator("#said").text_content()
+    assert page.locator(".lane").nth(0).locator(".count").text_content() == "done after 5 passes"
+    for _ in range(2):
+        page.locator("#back").click()
     assert marks.count() == 0
 
 

@@ -37,6 +37,10 @@ export function ownLane(kind, reading) {
     const quoted = reading.leaves.map((leaf) => `“${leaf.text}”`).join(" · ");
     steps.push({ shown: ["all words at once ", html("b", {}, quoted)], said: "all words at once", style: "no-unit" });
   }
+  if (reading.passes > steps.length) {
+    const said = "read once more, beside the other readings";
+    steps.push({ shown: [said], said, style: "no-unit" });
+  }
   return { title: "TreePiece", steps };
 }
 

@@ -8,7 +8,8 @@ const NOTES = {
   treepiece:
     "A pass has to wait for the one before it. TreePiece needs one for each unit and one for all words, the " +
     "autoregressive baseline one for each label, bracket and end of a slot. The runtime joins the first unit and its " +
-    "words, so that a tree of a single unit often takes no more than one run of the model.",
+    "words, so that a tree of a single unit often takes no more than one run of the model. Where there are several " +
+    "readings to choose from, some models read them all once more, in one pass.",
   nar: "A non-autoregressive decoder writes everything in one pass, and cannot look at what it wrote.",
   ar: "This model is a baseline: each pass writes one token and has to wait for the one before it.",
 };
