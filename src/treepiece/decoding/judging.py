@@ -16,6 +16,10 @@ def write_frames(parses: Sequence[Parse], vocabulary: LinearVocabulary, longest:
     return frames if len(frames) > 1 and max(map(len, frames)) <= longest else []
 
 
-def judge_parses(parses: Sequence[Parse], scores: Sequence[float]) -> list[Parse]:
-    """Return the candidates of a beam with a judge's weighted scores taken into account, which cost one pass more."""
-    return rerank([replace(parse, passes=parse.passes + 1) for parse in parses], scores)
+def judge_parses(parses: Sequence[Parse], log_q: Sequence[float], share: float) -> list[Parse]:
+    """Return the candidates of a beam with probabilities in proportion to p ** (1 - share) * q ** share.
+
+    Reading them has cost one pass more.
+    """
+    read = [replace(parse, passes=parse.passes + 1) for parse in parses]
+    return rerank(read, [share * value for value in log_q], own=1 - share)

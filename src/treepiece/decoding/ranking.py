@@ -24,8 +24,8 @@ SURE = 0.6
 found nothing more."""
 
 
-def rerank(candidates: Sequence[T], scores: Sequence[float]) -> list[T]:
-    """Return the candidates of a beam with probabilities p' in proportion to p * exp(score), in the order given.
+def rerank(candidates: Sequence[T], scores: Sequence[float], *, own: float = 1.0) -> list[T]:
+    """Return the candidates of a beam with probabilities p' in proportion to p ** own * exp(score), in the order given.
 
     The beam as a whole is as probable as before: probability moves between its candidates only.
 
@@ -36,7 +36,7 @@ def rerank(candidates: Sequence[T], scores: Sequence[float]) -> list[T]:
     """
     before = np.array([candidate.log_p for candidate in candidates])
     finite = np.nan_to_num(np.asarray(scores, np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    after = before + finite
+    after = own * before + finite
     total = np.logaddexp.reduce(before) - np.logaddexp.reduce(after)
     return [
         replace(candidate, log_p=min(0.0, float(log_p)))

@@ -5,8 +5,6 @@ All frames are of one utterance, so what is computed from its states, in one pro
 
 from __future__ import annotations
 
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 
@@ -17,9 +15,9 @@ from treepiece.models.judging import Judge
 
 
 class Reading(nn.Module):
-    """The judge, with its weight."""
+    """The judge, and how much its opinion counts."""
 
-    weight: Tensor
+    own_share: Tensor
 
     def __init__(self, judge: Judge) -> None:
         super().__init__()
@@ -30,14 +28,14 @@ class Reading(nn.Module):
         self.project = Project(decoder, decoder.pointed)
         self.below, self.above = (Layer(layer) for layer in decoder_layers(decoder))
         self.classify = Classify(decoder)
-        self.register_buffer("weight", judge.weight)
+        self.register_buffer("own_share", torch.tensor(judge.share))
 
-    def forward(self, symbols: Tensor, subwords: Tensor, wanted: Tensor, states: Tensor) -> Tensor:
-        """Return the weighted log-probabilities of the wanted tokens.
+    def forward(self, symbols: Tensor, subwords: Tensor, wanted: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities of the wanted tokens, and the judge's share, the same for all frames.
 
         Shape: (frames, m) each: `symbols`, the tokens before those wanted, for a pointer that of the blank; `subwords`,
-        the subword that a pointer points at, counted from 1, and 0 for what is no pointer. States (1, n, width). Result
-        (frames, m).
+        the subword that a pointer points at, counted from 1, and 0 for what is no pointer. States (1, n, width).
+        Results (frames, m) and (frames,).
         """
         *parts, pointed, pointers, pointer_bias = self.project(states)
         n_frames, width = symbols.shape[0], states.shape[2]
@@ -52,7 +50,7 @@ class Reading(nn.Module):
             x.reshape(1, -1, width), pointers[:, 1:-1].transpose(1, 2), self.classify.biases(pointer_bias)
         )
         log_p = flat.squeeze(0).log_softmax(1).gather(1, wanted.reshape(-1, 1))
-        return cast(Tensor, log_p.view(wanted.shape) * self.weight)
+        return log_p.view(wanted.shape), self.own_share.expand(n_frames)
 
 
 def judge_graph(judge: Judge) -> Graph:
@@ -60,4 +58,4 @@ def judge_graph(judge: Judge) -> Graph:
     width = judge.decoder.pointed.in_features
     names = ("symbols", "subwords", "wanted")
     inputs = {name: (torch.zeros(2, 9, dtype=torch.int64), {0: "frames", 1: "m"}) for name in names}
-    return Graph(Reading(judge), {**inputs, "states": (torch.zeros(1, 7, width), {1: "n"})}, ("log_p",))
+    return Graph(Reading(judge), {**inputs, "states": (torch.zeros(1, 7, width), {1: "n"})}, ("log_p", "share"))

@@ -6,9 +6,10 @@ Writing takes a pass for each token. Reading does not: how probable all tokens o
 before it, takes one pass. So where the search is in doubt, the judge reads the candidates of its beam, all together:
 
     q(frame)  = product over the tokens of q(token | tokens before it, utterance)
-    p'(frame) = p(frame) * q(frame) ** weight, with the beam's total as before
+    p'(frame) = (p(frame) * q(frame) ** weight) ** (1 / (1 + weight)), with the beam's total as before
 
-The weight is one number, fitted on rows that were held out.
+The weight is one number, fitted on rows that were held out. The root makes a mean of the two opinions: they were formed
+on the same rows, and their product would be far too sure of itself.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ class Judge(nn.Module):
         self.longest = config.longest
         self.decoder = LinearDecoder(vocabulary, width, config)
         self.register_buffer("weight", torch.ones(()))
+
+    @property
+    def share(self) -> float:
+        """How much of the mean is the judge's opinion, 0 to 1."""
+        weight = float(self.weight)
+        return weight / (1 + weight)
 
     def forward(self, frames: Sequence[Sequence[int]], memory: Memory) -> Tensor:
         """Return log q of frames, given as tokens, each with its utterance. Shape: (frames,)."""

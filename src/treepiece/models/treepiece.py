@@ -192,7 +192,7 @@ class TreePieceModel(nn.Module):
         assert self.judge is not None  # what `judges` says
         scores = self.read_frames(parses, memory)
         return [
-            few if found is None else judge_parses(few, (self.judge.weight * found).tolist())
+            few if found is None else judge_parses(few, found.tolist(), self.judge.share)
             for few, found in zip(parses, scores, strict=True)
         ]
 

@@ -28,13 +28,15 @@ class JudgeRuntime:
     def judge(self, parses: Sequence[Parse], states: npt.NDArray[np.float32]) -> list[Parse]:
         """Return the candidates of one utterance with the judge's word taken into account. Shape: states (n, width)."""
         frames = write_frames(parses, self._vocabulary, self._longest)
-        scores: list[float] = []
+        log_q: list[float] = []
+        share = 0.0
         for part in chunks(len(frames), len(states)):
-            scores += self._read(frames[part], states)
-        return judge_parses(parses, scores) if scores else list(parses)
+            found, share = self._read(frames[part], states)
+            log_q += found
+        return judge_parses(parses, log_q, share) if log_q else list(parses)
 
-    def _read(self, frames: Sequence[list[int]], states: npt.NDArray[np.float32]) -> list[float]:
-        """Return the weighted log-probabilities of frames, in one run."""
+    def _read(self, frames: Sequence[list[int]], states: npt.NDArray[np.float32]) -> tuple[list[float], float]:
+        """Return the log-probabilities of frames, in one run, and how much the judge's opinion counts."""
         wanted = np.zeros((len(frames), max(map(len, frames))), np.int64)
         before = np.full_like(wanted, _START)
         for row, tokens in enumerate(frames):
@@ -48,5 +50,6 @@ class JudgeRuntime:
             "wanted": wanted,
             "states": states[np.newaxis],
         }
-        (log_p,) = self._graphs.run(JUDGE, inputs, small=True)
-        return [float(row[: len(tokens)].sum()) for row, tokens in zip(log_p, frames, strict=True)]
+        log_p, share = self._graphs.run(JUDGE, inputs, small=True)
+        log_q = [float(row[: len(tokens)].sum()) for row, tokens in zip(log_p, frames, strict=True)]
+        return log_q, float(share[0])
