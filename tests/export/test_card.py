@@ -66,6 +66,11 @@ def test_the_recipe_of_a_card_is_the_one_that_was_used(tmp_path):
     assert read_recipe(tmp_path / "recipe.yaml", {}) == RECIPE
 
 
+def test_what_was_scored_after_mixing_says_so():
+    text = replace(CARD, training={**TRAINING, "mixed": {"share": 0.3}}).to_markdown()
+    assert "number 2, and mixed with what the run began from (0.7 of it, 0.3 of that): EM 81.20% on 2,000" in text
+
+
 def test_a_model_of_several_runs_has_the_recipe_of_each():
     text = replace(CARD, training=TRAINING | {"before": [TRAINING | {"rows": 300}]}).to_markdown()
     assert "Trained in 2 runs" in text

@@ -26,7 +26,8 @@ def mix(
     share: Annotated[
         list[float] | None,
         typer.Option(
-            help="How much of the first to take; given more than once, the best is kept.  [default: 0.15, 0.3, 0.5]"
+            help="How much of the first to take; given more than once, the best is kept.  "
+            f"[default: {', '.join(map(str, _SHARES))}]"
         ),
     ] = None,
     split: Split = "train",

@@ -176,18 +176,19 @@ def _run(training: Mapping[str, Any]) -> str:
     lines = [f"Trained on {rows:,} rows." if rows else "Trained on rows that nobody counted."]
     if validation:
         lines.append(
-            f"Of its epochs the best was kept, number {validation['epoch']}: EM {validation['em']:.2%} on "
-            f"{validation['rows']:,} other rows."
-        )
-    if "mixed" in training:
-        share = training["mixed"]["share"]
-        lines.append(
-            f"Its weights are {share:g} of those that the run began from and {1 - share:g} of those it reached."
+            f"Of its epochs the best was kept, number {validation['epoch']}{_mixing(training)}: "
+            f"EM {validation['em']:.2%} on {validation['rows']:,} other rows."
         )
     if recipe:
         written = yaml.safe_dump(dict(recipe), sort_keys=False, default_flow_style=None, width=100)
         lines += ["The recipe, for `treepiece train --recipe`:", "", f"```yaml\n{written}```"]
     return "\n".join(lines)
+
+
+def _mixing(training: Mapping[str, Any]) -> str:
+    """Return what was done with the best epoch before it was scored, if anything."""
+    share = training.get("mixed", {}).get("share")
+    return "" if share is None else f", and mixed with what the run began from ({1 - share:g} of it, {share:g} of that)"
 
 
 def _checks(parities: Mapping[str, Parity]) -> str:
