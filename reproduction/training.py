@@ -69,6 +69,7 @@ def facts_of(folder: Path) -> Json:
         "rows": facts.get("rows"),
         "validation": facts.get("validation", {}),
         "before": facts.get("before", []),
+        "mixed": facts.get("mixed"),
         "manifest": manifest_digest(folder),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reproduction.report.markdown import NOT_RUN, listed, section
-from reproduction.report.results import KINDS, Results
+from reproduction.report.results import KINDS, Results, mixed_with
 from reproduction.store import Json
 
 _COMMANDS = """\
@@ -55,7 +55,8 @@ def _model(result: Json) -> str:
     em = f"{100 * validation['em']:.2f}" if "em" in validation else "unknown"
     return (
         f"{origin}{end}; {result['rows']:,} rows, epoch {validation.get('epoch', 'unknown')} of "
-        f"{result['recipe'].get('epochs', 'as many as the data needs')}, EM {em} % on the rows held out"
+        f"{result['recipe'].get('epochs', 'as many as the data needs')}{mixed_with(result)}, "
+        f"EM {em} % on the rows held out"
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from reproduction.report.markdown import NOT_RUN, listed, not_run, number, percent, section, spread, table
 from reproduction.report.paper import BATCH, EPOCHS, SEEDS, TABLE_1
-from reproduction.report.results import KINDS, SECOND_LOOKS, Results
+from reproduction.report.results import KINDS, SECOND_LOOKS, Results, mixed_with
 from reproduction.store import Json
 
 _SYSTEMS = {"treepiece": "greedy", "ar": "greedy", "nar": "parallel"}
@@ -147,6 +147,6 @@ def _budget(results: Results) -> str:
             before = f", after {n_epochs - epoch} of another run" if n_epochs > epoch else ""
             texts.append(
                 f"{name}, seed {seed}: epoch {epoch} of {recipe.get('epochs')}{before}, in batches of "
-                f"{recipe.get('batch')}"
+                f"{recipe.get('batch')}{mixed_with(model)}"
             )
     return "; ".join(texts) or NOT_RUN

@@ -90,3 +90,15 @@ class Results:
         for name, record in self.records.items():
             found.setdefault(digest(record.machine), (record.machine, []))[1].append(name)
         return list(found.values())
+
+
+def mixed_with(result: Json) -> str:
+    """Return what is to be said of a model that is a mix of its own weights and those that it began from.
+
+    >>> mixed_with({"mixed": {"share": 0.3}})
+    ', mixed with the model that it began from (0.7 : 0.3)'
+    >>> mixed_with({"mixed": None})
+    ''
+    """
+    share = (result.get("mixed") or {}).get("share", 0)
+    return f", mixed with the model that it began from ({1 - share:.2g} : {share:g})" if share else ""
