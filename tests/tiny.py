@@ -64,7 +64,7 @@ def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False, judged=Fa
     units = TreePieceTokenizer.train(skeletons, TokenizerConfig(merges=20)) if kind is ModelKind.TREEPIECE else None
     config = DecoderConfig(n_heads=2, longest=64)
     definition = Definition.of_trees(
-        kind, set(skeletons), decoder=config, composed=True, tokenizer=units, ranked=ranked, judged=judged
+        kind, set(skeletons), decoder=config, composed=True, tokenizer=units, ranked=ranked, judged=judged, hinted=True
     )
     loaded, subwords = load_encoder(str(encoder))
     torch.manual_seed(1)

@@ -42,8 +42,8 @@ class Definition:
     """Everything that a model is built from beside its encoder; `tokenizer` is None for the baselines.
 
     `pairs` are the parent and child labels that training had, `composed` tells whether unit embeddings are built from
-    labels and shape, `ranked` whether there is a ranker for the skeletons of a beam, and `judged` whether there is a
-    judge for its whole frames.
+    labels and shape, `ranked` whether there is a ranker for the skeletons of a beam, `judged` whether there is a judge
+    for its whole frames, and `hinted` whether words hint at labels.
     """
 
     kind: ModelKind
@@ -54,6 +54,7 @@ class Definition:
     tokenizer: TreePieceTokenizer | None = None
     ranked: bool = False
     judged: bool = False
+    hinted: bool = False
 
     @classmethod
     def of_trees(
@@ -66,11 +67,12 @@ class Definition:
         tokenizer: TreePieceTokenizer | None = None,
         ranked: bool = False,
         judged: bool = False,
+        hinted: bool = False,
     ) -> Definition:
         """Return the definition of a model for trees like these."""
         pairs = label_pairs(skeletons)
         labels = tuple(sorted({child for _, child in pairs}))
-        return cls(kind, labels, frozenset(pairs), decoder, composed, tokenizer, ranked, judged)
+        return cls(kind, labels, frozenset(pairs), decoder, composed, tokenizer, ranked, judged, hinted)
 
     def unit_grammar(self) -> UnitGrammar:
         """Return what the units of a TreePiece model keep to."""
@@ -98,6 +100,7 @@ class Definition:
             "composed": self.composed,
             "ranked": self.ranked,
             "judged": self.judged,
+            "hinted": self.hinted,
         }
 
     @classmethod
@@ -111,8 +114,7 @@ class Definition:
                 DecoderConfig(**value["decoder"]),
                 bool(value["composed"]),
                 tokenizer,
-                bool(value.get("ranked", False)),  # bundles of before there were rankers and judges do not say
-                bool(value.get("judged", False)),
+                *(bool(value.get(name, False)) for name in ("ranked", "judged", "hinted")),  # older bundles do not say
             )
         except TreepieceError as error:
             raise BundleError(f"the definition of the model is wrong: {error}") from None

@@ -13,28 +13,27 @@ from strategies import corpora  # noqa: E402
 from treepiece import Node, TokenizerConfig, TreePieceTokenizer, parse_brackets  # noqa: E402
 from treepiece.data.toy import toy_frames  # noqa: E402
 from treepiece.definition import DecoderConfig  # noqa: E402
-from treepiece.models.composed import (  # noqa: E402
-    N_SIZES,
-    ComposedUnits,
-    Role,
-    feature,
-    feature_names,
-    unit_features,
-)
+from treepiece.models.composed import N_SIZES, ComposedUnits, part_names, unit_parts  # noqa: E402
 from treepiece.models.treepiece import UnitDecoder  # noqa: E402
-from treepiece.tokenizer.vocabulary import Vocabulary  # noqa: E402
 
 TOY = TreePieceTokenizer.train([frame.skeleton for frame in toy_frames(300)], TokenizerConfig(merges=50)).units
 
 
-def read(tree, is_root=True):
-    """Return the features of a unit by name, the brute-force way."""
-    children = [child for child in tree.children if isinstance(child, Node)]
-    role = "root" if is_root else "inner" if tree.children else "leaf"
-    found = Counter({(role, tree.label): 1, ("hole", tree.label): len(tree.children) - len(children)})
-    for child in children:
-        found += read(child, is_root=False)
-    return +found
+def read(tree, role="root"):
+    """Yield the parts of a unit but for its size, the brute-force way."""
+    yield f"{role} {tree.label}"
+    left = "|"
+    for child in tree.children:
+        name = child.label if isinstance(child, Node) else "_"
+        yield from (f"{tree.label} > {name}", f"{left} ~ {name}")
+        left = name
+        if isinstance(child, Node):
+            yield from read(child, "inner" if child.children else "leaf")
+
+
+def parts_of(unit_id):
+    """Return the numbers of the parts that a toy unit has."""
+    return sorted({part_names(TOY).index(name) for name in unit_parts(TOY.shapes[unit_id], TOY.labels)})
 
 
 def size(tree):
@@ -43,53 +42,52 @@ def size(tree):
 
 
 def check(vocabulary):
-    features, n_labels = unit_features(vocabulary), len(vocabulary.labels)
-    assert features.shape == (len(vocabulary), len(Role) * n_labels + N_SIZES)
-    for unit, row in zip(vocabulary, features, strict=True):
-        expected = torch.zeros_like(row)
-        for (role, label), count in read(unit.tree).items():
-            expected[feature(Role[role.upper()], vocabulary.label_ids[label], n_labels)] = count
-        expected[len(Role) * n_labels + size(unit.tree)] = 1
-        torch.testing.assert_close(row, expected / expected.norm())
+    names = part_names(vocabulary)
+    assert len(set(names)) == len(names)
+    composed = ComposedUnits(vocabulary, 4)
+    for unit, shape, vector in zip(vocabulary, vocabulary.shapes, composed(), strict=True):
+        expected = Counter([*read(unit.tree), f"size {size(unit.tree)}"])
+        assert Counter(unit_parts(shape, vocabulary.labels)) == expected
+        rows = torch.stack([count * composed.table[names.index(name)] for name, count in expected.items()])
+        torch.testing.assert_close(vector, rows.sum(0))
 
 
-def test_features_of_the_toy_units_are_those_of_their_trees():
+def test_the_parts_of_the_toy_units_are_those_of_their_trees():
     check(TOY)
 
 
 @given(corpora())
-def test_features_are_those_of_the_trees(corpus):
+def test_parts_are_those_of_the_trees(corpus):
     check(TreePieceTokenizer.train(zip(corpus.trees, corpus.counts, strict=True), TokenizerConfig(merges=5)).units)
 
 
-def test_every_size_has_its_feature():
-    labels, sizes = ("A", "+"), (1, 2, 3, 4, 7, 8, 15, 16, 40)
-    chains = tuple((0,) * n + (-1,) * n for n in sizes)
-    features = unit_features(Vocabulary(labels, chains, (0.0,) * len(sizes)))
-    assert features[:, -N_SIZES:].argmax(1).tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
+def test_every_size_has_its_part():
+    sizes = {1: 0, 2: 1, 3: 1, 4: 2, 7: 2, 8: 3, 15: 3, 16: 4, 40: 4}
+    assert max(sizes.values()) == N_SIZES - 1
+    for n_nodes, expected in sizes.items():
+        *_, last = unit_parts((0,) * n_nodes + (-1,) * n_nodes, "A")
+        assert last == f"size {expected}"
 
 
-def test_units_that_differ_in_order_only_share_their_composed_part():
-    trees = [parse_brackets(text, any_label=True) for text in ("[A [B ] [C ] ]", "[A [C ] [B ] ]", "[A [C ] ]")]
+def test_units_that_differ_in_order_only_have_other_neighbours():
+    trees = [parse_brackets(text, any_label=True) for text in ("[A [B ] [C ] ]", "[A [C ] [B ] ]")]
     units = TreePieceTokenizer.train([*trees] * 5).units
-    composed = ComposedUnits(units, 8)().detach()
-    one, other, different = (composed[units.find(tree)] for tree in trees)
-    torch.testing.assert_close(one, other)
-    assert not torch.allclose(one, different)
+    one, other = (Counter(unit_parts(units.shapes[units.find(tree)], units.labels)) for tree in trees)
+    assert set(one - other) == {"| ~ B", "B ~ C"}
+    assert set(other - one) == {"| ~ C", "C ~ B"}
 
 
-def test_every_unit_starts_at_the_usual_scale():
+def test_every_part_starts_at_the_usual_scale():
     torch.manual_seed(0)
-    composed = ComposedUnits(TOY, 512)().detach()
-    assert composed.shape == (len(TOY), 512)
-    assert abs(composed.std().item() - 0.02) < 0.001
-    assert (composed.std(1) - 0.02).abs().max().item() < 0.004
+    composed = ComposedUnits(TOY, 512)
+    assert composed().shape == (len(TOY), 512)
+    assert (composed.table.std(1) - 0.02).abs().max().item() < 0.004
 
 
 def test_a_unit_trains_what_it_shares_and_nothing_else():
     model = ComposedUnits(TOY, 8)
     model()[3].sum().backward()
-    assert torch.equal(model.table.grad.any(1), model.features[3] > 0)
+    assert model.table.grad.any(1).nonzero().flatten().tolist() == parts_of(3)
 
 
 def test_gradients_reach_the_shared_table_and_the_part_of_each_unit():
@@ -97,7 +95,7 @@ def test_gradients_reach_the_shared_table_and_the_part_of_each_unit():
     decoder = UnitDecoder(TOY, 8, DecoderConfig(n_heads=2), composed=True)
     decoder.symbols()[3].sum().backward()
     assert decoder.embedding.symbols.grad.any(1).nonzero().flatten().tolist() == [3]
-    assert torch.equal(decoder.composed.table.grad.any(1), decoder.composed.features[3] > 0)
+    assert decoder.composed.table.grad.any(1).nonzero().flatten().tolist() == parts_of(3)
 
 
 def test_a_saved_state_has_the_table_only():
@@ -106,13 +104,6 @@ def test_a_saved_state_has_the_table_only():
     again = ComposedUnits(TOY, 8)
     again.load_state_dict(model.state_dict())
     assert torch.equal(again(), model())
-
-
-def test_a_feature_has_the_same_name_in_every_vocabulary():
-    names = feature_names(TOY)
-    assert len(set(names)) == len(names) == unit_features(TOY).shape[1]
-    for role, label in ((Role.LEAF, 0), (Role.HOLE, 2)):
-        assert names[feature(role, label, len(TOY.labels))] == f"{role.name} {TOY.labels[label]}"
 
 
 def test_what_is_kept_follows_the_weights():

@@ -45,7 +45,7 @@ class Fused(nn.Module):
         super().__init__()
         self.states = States(model.encoder)
         self.units = AfterSelfAttention(model.units.layer)
-        self.classify = _classifier(model.units)
+        self.classify = Classifier(model.units)
         self.spans = Pointing(model.spans)
         crosses = model.units.layer.cross_attention, model.spans.layer.cross_attention
         self.project = linear(torch.cat([part.weight for cross in crosses for part in (cross.key, cross.value)]))
@@ -62,7 +62,7 @@ class Fused(nn.Module):
         states = self.states(ids)
         unit_keys, unit_values, keys, values = self.project(states).chunk(4, dim=2)
         x, query = self.first.expand(ids.shape[0], -1, -1).chunk(2, dim=2)
-        logits = self.classify(self.units(x, query, unit_keys, unit_values)).squeeze(1)
+        logits = self.classify(self.units(x, query, unit_keys, unit_values), states)
         log_p = torch.where(allowed, logits, _NEVER).log_softmax(1)
         unit = log_p.argmax(1)
         # Rows of tables are taken so, and not with [], because that becomes one operation where the other is three.
@@ -79,6 +79,20 @@ class Fused(nn.Module):
         return n
 
 
+class Classifier(nn.Module):
+    """The logits of units, from what the decoder has made of the utterance and from what its words hint at."""
+
+    def __init__(self, decoder: UnitDecoder) -> None:
+        super().__init__()
+        self.classify = linear(decoder.symbols()[: decoder.start], decoder.bias)
+        self.hints = decoder.hints
+
+    def forward(self, x: Tensor, states: Tensor) -> Tensor:
+        """Return logits. Shape: x (batch, 1, width), states (batch, n, width), result (batch, units)."""
+        logits = cast(Tensor, self.classify(x).squeeze(1))
+        return logits if self.hints is None else logits + self.hints(states)
+
+
 class UnitStep(nn.Module):
     """The logits of the next unit, from the state of the prefix and the states of the utterance."""
 
@@ -87,13 +101,13 @@ class UnitStep(nn.Module):
         cross = decoder.layer.cross_attention
         self.project = linear(torch.cat([cross.key.weight, cross.value.weight]))
         self.layer = AfterSelfAttention(decoder.layer)
-        self.classify = _classifier(decoder)
+        self.classify = Classifier(decoder)
 
     def forward(self, prefix: Tensor, states: Tensor) -> Tensor:
         """Return logits. Shape: prefix (batch, width), states (batch, n, width), result (batch, units)."""
         keys, values = self.project(states).chunk(2, dim=2)
         x = prefix.unsqueeze(1)
-        return cast(Tensor, self.classify(self.layer(x, self.layer.query(x), keys, values)).squeeze(1))
+        return cast(Tensor, self.classify(self.layer(x, self.layer.query(x), keys, values), states))
 
 
 class SpanStep(nn.Module):
@@ -180,10 +194,6 @@ class Pointing(nn.Module):
         pointers = self.point(x).reshape(x.shape[0], -1, x.shape[2])
         scores: Tensor = pointers @ states.transpose(1, 2)
         return scores[:, :, 1:-1].log_softmax(2)
-
-
-def _classifier(decoder: UnitDecoder) -> nn.Linear:
-    return linear(decoder.symbols()[: decoder.start], decoder.bias)
 
 
 def _fold(pointer: Pointer) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
             definition.unit_grammar(),
             definition.decoder,
             composed=definition.composed,
+            hinted=definition.hinted,
             ranked=definition.ranked,
             judged=definition.judged,
         )

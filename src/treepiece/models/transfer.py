@@ -8,7 +8,7 @@ import torch
 
 from treepiece.definition import Definition, ModelKind
 from treepiece.models.build import ParserModel
-from treepiece.models.composed import feature_names
+from treepiece.models.composed import part_names
 from treepiece.models.trained import TrainedModel
 from treepiece.tokenizer.extension import extend_vocabulary
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
@@ -32,6 +32,7 @@ def extend_definition(old: Definition, new: Definition) -> Definition:
         tokenizer,
         ranked=old.ranked or new.ranked,
         judged=old.judged or new.judged,
+        hinted=old.hinted,
     )
 
 
@@ -67,7 +68,9 @@ def _row_names(definition: Definition) -> dict[str, Sequence[str]]:
         "units.embedding.tables.0": [*units, "<start>"],
         "units.bias": units,
         "units.embedding.tables.1": [*vocabulary.labels, "<root>"],
-        "units.composed.table": feature_names(vocabulary),
+        "units.composed.table": part_names(vocabulary),
+        "units.hints.vote.weight": vocabulary.labels,
+        "units.hints.vote.bias": vocabulary.labels,
         "spans.embedding.tables.0": [*vocabulary.labels, "<close>"],
         **_linear_rows("judge.decoder", vocabulary.labels),
     }

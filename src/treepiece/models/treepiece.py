@@ -23,6 +23,7 @@ from treepiece.decoding.skeleton import SkeletonTokens, read_skeleton
 from treepiece.definition import DecoderConfig
 from treepiece.models.composed import ComposedUnits
 from treepiece.models.encoder import Encoder
+from treepiece.models.hints import LabelHints
 from treepiece.models.judging import Judge
 from treepiece.models.layers import DecoderLayer, Embedding, Pointer, causal_mask, positions
 from treepiece.models.ranking import Ranker
@@ -36,13 +37,16 @@ from treepiece.trees.node import Node
 class UnitDecoder(nn.Module):
     """Scores the next unit, given the units so far and the placeholder that it will fill."""
 
-    def __init__(self, vocabulary: Vocabulary, width: int, config: DecoderConfig, *, composed: bool) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, width: int, config: DecoderConfig, *, composed: bool, hinted: bool = False
+    ) -> None:
         super().__init__()
         n_units = self.start = len(vocabulary)  # the start symbol comes after the units
         self.embedding = Embedding((n_units + 1, len(vocabulary.labels) + 1, config.longest), width, config.dropout)
         self.composed = ComposedUnits(vocabulary, width) if composed else None
         self.layer = DecoderLayer(width, config)
         self.bias = nn.Parameter(torch.zeros(n_units))
+        self.hints = LabelHints(vocabulary, width) if hinted else None
         self._kept: tuple[tuple[int, ...], Tensor] | None = None
 
     def symbols(self) -> Tensor:
@@ -85,7 +89,8 @@ class UnitDecoder(nn.Module):
         x = self.embedding(units, holes, positions(units), symbols=symbols)
         x = self.layer(x, causal_mask(x), memory.states, memory.mask.unsqueeze(1))
         # The embeddings of the units are the classifier's weights too.
-        return nn.functional.linear(x, symbols[: self.start], self.bias)
+        logits = nn.functional.linear(x, symbols[: self.start], self.bias)
+        return logits if self.hints is None else logits + self.hints(memory.states, memory.mask).unsqueeze(1)
 
 
 class SpanDecoder(nn.Module):
@@ -144,6 +149,7 @@ class TreePieceModel(nn.Module):
         config: DecoderConfig | None = None,
         *,
         composed: bool = False,
+        hinted: bool = False,
         ranked: bool = False,
         judged: bool = False,
     ) -> None:
@@ -151,7 +157,7 @@ class TreePieceModel(nn.Module):
         config = config or DecoderConfig()
         self.grammar = grammar
         self.encoder = encoder
-        self.units = UnitDecoder(grammar.vocabulary, encoder.width, config, composed=composed)
+        self.units = UnitDecoder(grammar.vocabulary, encoder.width, config, composed=composed, hinted=hinted)
         self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config, ranked=ranked)
         tokens = LinearVocabulary(grammar.vocabulary.labels)
         self.judge = Judge(tokens, encoder.width, config) if judged else None

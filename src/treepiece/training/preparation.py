@@ -56,7 +56,7 @@ def inherit(recipe: Recipe, init: TrainedModel) -> Recipe:
             f"the bundle to start from is a model {init.definition.kind}, the recipe's is {recipe.model}: "
             f"choose --model {init.definition.kind}"
         )
-    units = replace(recipe.units, composed=init.definition.composed, pretrained=False)
+    units = replace(recipe.units, composed=init.definition.composed, hinted=init.definition.hinted, pretrained=False)
     encoder = str(init.facts.get("recipe", {}).get("encoder", recipe.encoder))
     return replace(recipe, encoder=encoder, decoder=init.definition.decoder, units=units)
 
@@ -74,6 +74,7 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
         tokenizer=tokenizer,
         ranked=recipe.ranking.weight > 0,
         judged=recipe.judge_weight > 0,
+        hinted=recipe.units.hinted,
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)

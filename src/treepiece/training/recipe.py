@@ -77,12 +77,13 @@ class UnitConfig:
     """How the TreePiece model treats units.
 
     `pretrained` starts their embeddings from masked language modelling; `composed` builds them from labels and shape
-    beside a learned part. With `sampling` above 0 each epoch draws a new partition of every tree, with probability in
-    proportion to p(partition) ** sampling; with 0 it takes the best.
+    beside a learned part; `hinted` lets words hint at labels. With `sampling` above 0 each epoch draws a new partition
+    of every tree, with probability in proportion to p(partition) ** sampling; with 0 it takes the best.
     """
 
     pretrained: bool = False
     composed: bool = True
+    hinted: bool = True
     sampling: float = 0.0
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
 
