@@ -42,7 +42,8 @@ class TreePieceRuntime:
         self.ranks, self.judges = definition.ranked, definition.judged
         """Whether the ranker and the judge look at beams: what they are worth can be seen by setting these to False."""
         self._has_ranker = definition.ranked
-        self._judge = JudgeRuntime(self.grammar.vocabulary.labels, definition.decoder.longest, graphs)
+        labels, longest = self.grammar.vocabulary.labels, definition.decoder.longest
+        self._judge = JudgeRuntime(labels, longest, graphs) if definition.judged else None
         self.first = self.grammar.allowed(self.grammar.start())[np.newaxis]
         """Which units a tree may begin with. Shape: (1, units)."""
         self._start = len(self.grammar.vocabulary)
@@ -89,7 +90,7 @@ class TreePieceRuntime:
         width = max(beam, CANDIDATES) if self.ranks or self.judges else beam
         (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=width)
         parses = self._fill(merge_equal_trees(found, self.grammar), states)
-        if self.judges:
+        if self._judge is not None and self.judges:
             parses = self._judge.judge(parses, states)
         return sorted(parses, key=lambda parse: -parse.log_p)[:beam]
 
