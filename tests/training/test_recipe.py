@@ -40,6 +40,7 @@ def test_there_is_a_recipe_for_each_model_and_encoder():
         ("epochs: true", "epochs: expected a whole number, got True"),
         ("batch: 1.5", "batch: expected a whole number, got 1.5"),
         ("ema: 2", "ema must be a number from 0 to 1, got 2.0"),
+        ("dropout: 1.5", "dropout must be a number from 0 to 1, got 1.5"),
         ("freeze_words: 1", "freeze_words: expected true or false, got 1"),
         ("model: gpt", "model: expected one of treepiece, ar, nar, got 'gpt'"),
         ("optimizer: 3", "optimizer: expected settings by name, got 3"),

@@ -152,6 +152,15 @@ class Pointer(nn.Module):
         return scores.masked_fill(~pointable.unsqueeze(1), torch.finfo(queries.dtype).min)
 
 
+def set_dropout(model: nn.Module, share: float) -> None:
+    """Have every module of a model, its encoder's too, drop this share while it is trained."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = share
+        elif isinstance(module, Attention):
+            module.dropout = share
+
+
 def positions(tokens: Tensor) -> Tensor:
     """Return the place of each token. Shape: (batch, n) both."""
     return torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)

@@ -117,7 +117,8 @@ class Recipe:
     `epochs` is the most; without it there are enough for 800 steps. `patience` is how many epochs without a better
     validation EM end the training. `holdout` is the share of the rows that validate where no rows are given for that,
     at most `most_held_out` rows. `judge_weight` is that of the loss of a judge of whole frames; with 0 there is no
-    judge. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
+    judge. `dropout` is that of all modules; without it the encoder and the decoders have their own. `ema` is the decay
+    of an average of the weights, which is then the model; 0 for none.
     """
 
     model: ModelKind = ModelKind.TREEPIECE
@@ -132,6 +133,7 @@ class Recipe:
     span_weight: float = 0.5
     judge_weight: float = 0.0
     freeze_words: bool = True
+    dropout: float | None = None
     ema: float = 0.0
     checkpoint_seconds: float = 300.0
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
@@ -147,8 +149,9 @@ class Recipe:
         for name in ("epochs", "patience"):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name), 1)
-        for name in ("holdout", "label_smoothing", "ema"):
-            fraction(name, getattr(self, name))
+        for name in ("holdout", "label_smoothing", "ema", "dropout"):
+            if getattr(self, name) is not None:
+                fraction(name, getattr(self, name))
         for name in ("span_weight", "judge_weight", "checkpoint_seconds"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise OptionError(f"{name} must be a number, 0 or more, got {getattr(self, name)!r}")

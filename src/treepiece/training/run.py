@@ -21,6 +21,7 @@ from lightning.fabric import Fabric
 from treepiece.bundle import MANIFEST
 from treepiece.errors import CheckpointError, DataError, RecipeError, TreepieceError
 from treepiece.files import replace_files
+from treepiece.models.layers import set_dropout
 from treepiece.models.trained import load_model, save_model
 from treepiece.training.configs import read_config, write_config
 from treepiece.training.examples import Example, make_examples
@@ -154,6 +155,8 @@ def _prepare(
     trained.model.train()
     if recipe.freeze_words:
         trained.model.encoder.freeze_words()
+    if recipe.dropout is not None:
+        set_dropout(trained.model, recipe.dropout)
     examples = training_examples(data.train, trained, observer)
     validation, left_out = make_examples(data.validation, trained.subwords)
     if left_out:

@@ -9,11 +9,24 @@ from torch import Tensor, nn
 
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.models.ar import AutoregressiveModel
+from treepiece.models.linear import LinearDecoder
 from treepiece.models.nar import NonAutoregressiveModel
 from treepiece.models.utterances import Memory, encode_utterances, pad
 from treepiece.training.examples import Example
 from treepiece.training.losses import IGNORED, cross_entropy
+from treepiece.training.objectives.parts import in_parts
 from treepiece.training.recipe import Recipe
+
+
+def token_loss(decoder: LinearDecoder, frames: Sequence[list[int]], memory: Memory, smoothing: float) -> Tensor:
+    """Return the loss of each token of whole frames, given the gold tokens before it."""
+
+    def read(rows: Sequence[int], memory: Memory) -> tuple[Tensor, ...]:
+        chosen = [frames[row] for row in rows]
+        return pad(chosen, IGNORED).to(memory.states.device), decoder.read(chosen, memory)
+
+    wanted, logits = in_parts([len(frame) for frame in frames], memory, read)
+    return cross_entropy(logits, wanted, smoothing)
 
 
 class _LinearObjective(nn.Module):
@@ -28,9 +41,6 @@ class _LinearObjective(nn.Module):
     def begin_epoch(self, epoch: int) -> None:
         """Do nothing: a frame has one sequence of tokens, the same in every epoch."""
 
-    def _token_loss(self, logits: Tensor, tokens: Sequence[list[int]]) -> Tensor:
-        return cross_entropy(logits, pad(tokens, IGNORED).to(logits.device), self.recipe.label_smoothing)
-
 
 class AutoregressiveObjective(_LinearObjective):
     """Teaches the next token, given all gold tokens before it."""
@@ -43,7 +53,7 @@ class AutoregressiveObjective(_LinearObjective):
         """Return the loss of some examples."""
         memory = encode_utterances(self.model.encoder, [self._subwords[place] for place in places])
         tokens = [self._tokens[place] for place in places]
-        return {"loss": self._token_loss(self.model.decoder.read(tokens, memory), tokens)}
+        return {"loss": token_loss(self.model.decoder, tokens, memory, self.recipe.label_smoothing)}
 
 
 class NonAutoregressiveObjective(_LinearObjective):
@@ -60,9 +70,16 @@ class NonAutoregressiveObjective(_LinearObjective):
         """Return the losses of some examples by name; what is minimised is `loss`."""
         memory = encode_utterances(self.model.encoder, [self._subwords[place] for place in places])
         tokens = [self._tokens[place] for place in places]
-        lengths = torch.tensor([len(row) for row in tokens], device=memory.states.device)
+        sizes = [len(row) for row in tokens]
+        lengths = torch.tensor(sizes, device=memory.states.device)
         length = self._length_loss(lengths, memory)
-        token = self._token_loss(self.model.decode(lengths, memory), tokens)
+
+        def write(rows: Sequence[int], memory: Memory) -> tuple[Tensor, ...]:
+            wanted = pad([tokens[row] for row in rows], IGNORED).to(memory.states.device)
+            return wanted, self.model.decode(lengths[torch.tensor(rows)], memory)
+
+        wanted, logits = in_parts(sizes, memory, write)
+        token = cross_entropy(logits, wanted, self.recipe.label_smoothing)
         return {"loss": length + token, "length": length, "tokens": token}
 
     def _length_loss(self, lengths: Tensor, memory: Memory) -> Tensor:

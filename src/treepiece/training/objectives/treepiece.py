@@ -19,6 +19,8 @@ from treepiece.models.utterances import Memory, encode_utterances, pad
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer, UnitIds
 from treepiece.training.examples import Example
 from treepiece.training.losses import IGNORED, cross_entropy
+from treepiece.training.objectives.linear import token_loss
+from treepiece.training.objectives.parts import in_parts
 from treepiece.training.objectives.ranking import RankingLoss
 from treepiece.training.recipe import Recipe
 
@@ -78,17 +80,21 @@ class TreePieceObjective(nn.Module):
         return cast(Tensor, decoder(inputs, holes, memory, symbols))
 
     def _span_losses(self, examples: Sequence[Example], memory: Memory) -> tuple[Tensor, Tensor]:
-        device = memory.states.device
         read = [self._tokens(example.frame.skeleton) for example in examples]
-        skeletons = batch_skeletons(read, self.model.spans.closing, device)
-        starts, ends = self.model.spans(skeletons.tokens, skeletons.mask, memory)
-        first, last = _pointer_targets(examples, read)
-        return cross_entropy(starts, pad(first, IGNORED).to(device)), cross_entropy(ends, pad(last, IGNORED).to(device))
+
+        def point(rows: Sequence[int], memory: Memory) -> tuple[Tensor, ...]:
+            device, chosen = memory.states.device, [read[row] for row in rows]
+            skeletons = batch_skeletons(chosen, self.model.spans.closing, device)
+            first, last = _pointer_targets([examples[row] for row in rows], chosen)
+            targets = pad(first, IGNORED).to(device), pad(last, IGNORED).to(device)  # at the same places
+            return *targets, *self.model.spans(skeletons.tokens, skeletons.mask, memory)
+
+        first, last, starts, ends = in_parts([len(skeleton.tokens) for skeleton in read], memory, point)
+        return cross_entropy(starts, first), cross_entropy(ends, last)
 
     def _judge_loss(self, frames: Sequence[list[int]], memory: Memory) -> Tensor:
         assert self.model.judge is not None  # there are frames only where there is one
-        logits = self.model.judge.decoder.read(frames, memory)
-        return cross_entropy(logits, pad(frames, IGNORED).to(logits.device), self.recipe.label_smoothing)
+        return token_loss(self.model.judge.decoder, frames, memory, self.recipe.label_smoothing)
 
     def _filled(self, unit_ids: UnitIds) -> tuple[int, ...]:
         """Return the label of the placeholder that each unit fills."""
