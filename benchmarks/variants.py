@@ -5,34 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 BASE: dict[str, Any] = {
-    "units": {"composed": False, "hinted": False},
+    "units": {"composed": True, "hinted": True},
     "ema": 0.0,
     "freeze_words": True,
-    "batch": 128,
+    "batch": 32,
+    "dropout": 0.0,
     "label_smoothing": 0.1,
     "tokenizer": {"merges": 600},
     "ranking": {"weight": 0.0},
-    "judge_weight": 0.0,
+    "judge_weight": 1.0,
 }
 """What all variants begin with, whatever the recipe says."""
-_DEFAULT: dict[str, Any] = {"units": {"composed": True, "hinted": True}}
+_PLAIN = {"composed": False, "hinted": False}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "pretrained": {"units": {"composed": False, "hinted": False, "pretrained": True}},
-    "hinted": {"units": {"composed": False, "hinted": True}},
-    "composed": {"units": {"composed": True, "hinted": False}},
-    "default": _DEFAULT,
-    "default, sampling": {"units": {**_DEFAULT["units"], "sampling": 0.5}},
-    "default, ema": {**_DEFAULT, "ema": 0.998},
-    "default, words trained": {**_DEFAULT, "freeze_words": False},
-    "default, ranked": {**_DEFAULT, "ranking": {"weight": 0.5, "share": 0.25}},
-    "default, judged": {**_DEFAULT, "judge_weight": 1.0},
-    "default, batch 32": {**_DEFAULT, "batch": 32},
-    "default, batch 64": {**_DEFAULT, "batch": 64},
-    "default, no label smoothing": {**_DEFAULT, "label_smoothing": 0.0},
-    "default, 0 merges": {**_DEFAULT, "tokenizer": {"merges": 0}},
-    "default, 100 merges": {**_DEFAULT, "tokenizer": {"merges": 100}},
-    "default, 2000 merges": {**_DEFAULT, "tokenizer": {"merges": 2000}},
+    "the recipe": {},
+    "no judge": {"judge_weight": 0.0},
+    "no hints": {"units": {"composed": True, "hinted": False}},
+    "not composed": {"units": {"composed": False, "hinted": True}},
+    "plain units": {"units": _PLAIN},
+    "plain units, no judge": {"judge_weight": 0.0, "units": _PLAIN},
+    "plain units, no judge, pretrained": {"judge_weight": 0.0, "units": {**_PLAIN, "pretrained": True}},
+    "a ranker": {"ranking": {"weight": 0.5, "share": 0.25}},
+    "dropout 0.1": {"dropout": 0.1},
+    "batch 64": {"batch": 64},
+    "batch 128": {"batch": 128},
+    "no label smoothing": {"label_smoothing": 0.0},
+    "sampled partitions": {"units": {**BASE["units"], "sampling": 0.5}},
+    "average of the weights": {"ema": 0.998},
+    "words trained": {"freeze_words": False},
+    "0 merges": {"tokenizer": {"merges": 0}},
+    "100 merges": {"tokenizer": {"merges": 100}},
+    "2000 merges": {"tokenizer": {"merges": 2000}},
 }
-"""What each variant changes; the rest is as in `BASE`. "Default" has both what is on by default: unit embeddings that
-are composed, and words that hint at labels."""
+"""What each variant changes; the rest is as in `BASE`."""

@@ -28,8 +28,8 @@ def variant_names() -> list[str]:
 def ablation_name(variant: str) -> str:
     """Return the name of the part that trains a variant.
 
-    >>> ablation_name("default, batch 32")
-    'ablations-default-batch-32'
+    >>> ablation_name("batch 64")
+    'ablations-batch-64'
     """
     return f"ablations-{re.sub(r'[^a-z0-9]+', '-', variant.lower())}"
 

@@ -27,7 +27,9 @@ _SCRATCH = '"From scratch" starts from the encoder alone, without the other doma
 _ABLATIONS = """\
 TreePiece on {rows:,} rows of the train split for {epochs} epochs, scored on {scored:,} other rows of the train
 split after the last epoch; one model each. Two EMs that differ by less than about {margin:.1f} points may differ by
-chance. Batches of 128, label smoothing 0.1, 600 merges and no ranker, unless it says otherwise."""
+chance. The recipe has unit embeddings that are composed, hints, a judge, batches of 32, label smoothing 0.1 and 600
+merges, and neither a ranker nor dropout; each variant differs in what its name says. Plain units have neither hints nor
+composed embeddings."""
 
 
 def few_rows(results: Results, figures: Path) -> str:

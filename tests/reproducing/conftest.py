@@ -20,7 +20,7 @@ from treepiece.data.toy import toy_rows
 
 HEADER = "domain\tutterance\t{}\n"
 KINDS = ("treepiece", "ar", "nar")
-ASKED = ["--ablation-rows", "40", "--ablation-epochs", "1", "--variants", "plain", "default, batch 32", "--spis", "10"]
+ASKED = ["--ablation-rows", "40", "--ablation-epochs", "1", "--variants", "no judge", "batch 64", "--spis", "10"]
 
 
 def write_rows(path, rows, column="semantic_parse"):

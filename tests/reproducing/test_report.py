@@ -46,7 +46,7 @@ def test_a_whole_page(done):
     ):
         assert re.search(rf"^## .*{title}", text, re.MULTILINE), title
     assert "TreePiece (seed 0) against AR (seed 0)" in text
-    assert "| default, batch 32 |" in text
+    assert "| batch 64 |" in text
     for figure in re.findall(r"\]\((figures/[\w-]+\.png)\)", text):
         assert (done / "docs" / figure).read_bytes().startswith(b"\x89PNG")
     assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 120

@@ -13,7 +13,7 @@ from treepiece.cli.watching import Watcher
 TRAINED = {"train-treepiece-0", "train-ar-0", "train-nar-0", "low-resource-treepiece-source", "low-resource-ar-source"}
 SCORED = {"scores-treepiece-0", "scores-ar-0", "scores-nar-0"}
 FEW = {f"low-resource-{kind}-{domain}-10" for kind in ("treepiece", "ar") for domain in ("reminder", "weather")}
-ALL = TRAINED | SCORED | FEW | {"tokenizer", "figure3", "latency", "ablations-plain", "ablations-default-batch-32"}
+ALL = TRAINED | SCORED | FEW | {"tokenizer", "figure3", "latency", "ablations-no-judge", "ablations-batch-64"}
 
 
 def names(work):
@@ -183,8 +183,8 @@ def test_a_part_that_fails_does_not_stop_the_others(reproduce, tmp_path, capsys,
     monkeypatch.setattr(ablations.load_script("ablations"), "take_rows", fail_once)
     assert reproduce(tmp_path / "work", "--only", "ablations") == 1
     said = capsys.readouterr().err
-    assert "ablations-plain: failed: " in said
-    assert names(tmp_path / "work") == {"ablations-default-batch-32"}
+    assert "ablations-no-judge: failed: " in said
+    assert names(tmp_path / "work") == {"ablations-batch-64"}
 
 
 def test_a_damaged_result_says_what_to_do(done, reproduce, tmp_path, capsys):
