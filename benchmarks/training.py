@@ -2,8 +2,8 @@
 
     python benchmarks/training.py [--steps N] [--profile] [--json]
 
-TreePiece with the MiniLM recipe on rows of the TOPv2 train split. Variants take turns, step by step, so that a busy
-machine slows all of them alike.
+TreePiece with the MiniLM recipe, in batches of 64, on rows of the TOPv2 train split. Variants take turns, step by step,
+so that a busy machine slows all of them alike.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -22,15 +23,16 @@ from corpora import topv2_folder
 from torch.profiler import ProfilerActivity, profile
 
 from treepiece.data.reader import read_rows
+from treepiece.models.layers import set_dropout
 from treepiece.training.batches import plan_epoch
-from treepiece.training.objectives import Objective, make_objective
+from treepiece.training.objectives import Objective, make_objective, parts
 from treepiece.training.observer import Observer
 from treepiece.training.preparation import new_model, training_examples
 from treepiece.training.recipe import Recipe, read_recipe
 from treepiece.training.schedule import make_optimizer
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "topv2-minilm-treepiece.yaml"
-FIXED = {"batch": 128, "ranking": {"weight": 0.0}}  # whatever the recipe says: what is compared depends on neither
+FIXED = {"batch": 64, "dropout": 0.0, "judge_weight": 1.0, "ranking": {"weight": 0.0}}  # whatever the recipe says
 EVERY = 6  # a sixth of the rows, from all domains, is enough for a few dozen batches
 Step = Callable[[Sequence[int]], None]
 
@@ -42,6 +44,8 @@ def make_step(recipe: Recipe, *, compiled: bool = False) -> tuple[Step, list[int
     trained.model.train()
     if recipe.freeze_words:
         trained.model.encoder.freeze_words()
+    if recipe.dropout is not None:
+        set_dropout(trained.model, recipe.dropout)
     examples = training_examples(rows, trained, Observer())
     objective: Objective = make_objective(trained, examples, recipe)
     if compiled:
@@ -57,11 +61,24 @@ def make_step(recipe: Recipe, *, compiled: bool = False) -> tuple[Step, list[int
     return step, [len(example.subwords.ids) for example in examples]
 
 
+def in_one_part(step: Step, lengths: list[int]) -> tuple[Step, list[int]]:
+    """Return a step whose decoders get the rows of a batch all at once."""
+
+    def whole(places: Sequence[int]) -> None:
+        with patch.object(parts, "N_PARTS", 1):
+            step(places)
+
+    return whole, lengths
+
+
 def measure(n_steps: int) -> dict[str, float]:
     """Return the utterances a second of each variant."""
     recipe = read_recipe(RECIPE, FIXED)
     variants = {
         "recipe": make_step(recipe),
+        "decoders in one part": in_one_part(*make_step(recipe)),
+        "dropout 0.1": make_step(replace(recipe, dropout=0.1)),
+        "no judge": make_step(replace(recipe, judge_weight=0.0)),
         "word embeddings trained": make_step(replace(recipe, freeze_words=False)),
         "torch.compile": make_step(recipe, compiled=True),
         "batches not sorted by length": make_step(recipe),

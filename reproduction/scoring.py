@@ -12,7 +12,7 @@ from reproduction.sources import KINDS, Taken, model_of, train_name
 from reproduction.store import Json
 from reproduction.training import facts_of
 
-VERSION = 1
+VERSION = 2
 """Of what is measured: raise it, and results that were made before are made again."""
 _BUNDLE = "bundle"
 
@@ -45,9 +45,13 @@ def bundle_of(job: Job, kind: str, seed: int) -> Path:
 
 
 def _score_model(job: Job, model: Path, topv2: Path) -> Json:
-    """Return the scores: with the int8 graphs in all ways to search, with the float graphs greedily."""
+    """Return the scores: with the int8 graphs in all ways to search, with the float graphs greedily.
+
+    And in PyTorch what a judge would write, if there is one.
+    """
     from reproduction.answers import score_rows, time_decodings
     from reproduction.decodings import GREEDY, decodings_for
+    from reproduction.writing import score_writer
     from treepiece.runtime.graphs import Precision
     from treepiece.runtime.parser import Parser
 
@@ -64,4 +68,5 @@ def _score_model(job: Job, model: Path, topv2: Path) -> Json:
         name = f"{parser.precision} {decoding.name}"
         settings[name] = job.piece(name, partial(score_rows, parser, rows, decoding, name))
     times = job.piece("times", lambda: time_decodings(Parser.load(folder, precision=Precision.INT8), rows))
-    return {**facts_of(model), "export": graphs, "settings": settings, "times": times}
+    written = job.piece("judge writes", lambda: score_writer(model, rows))
+    return {**facts_of(model), "export": graphs, "settings": settings, "times": times, "judge_writes": written}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reproduction.report.markdown import not_run, percent, section, spread, table
 from reproduction.report.results import Results
+from reproduction.store import Json
 
 _INT8 = "int8 "
 _TEXT = """\
@@ -13,6 +16,10 @@ subwords to skeleton and spans, the ways taking turns on {rows} utterances. Wher
 "beam 5, ranked" is with its word on all candidates, and "ranked in doubt" with its word on those of the trees that
 greedy search is not sure of. "Judged" is with the word of a judge, if there is one, after the ranker's. What a
 parser does by default is the last of those in doubt."""
+_WRITTEN = """\
+The judge is the decoder of the autoregressive parser, trained beside the units on the same encoder. Made to write
+frames by itself, greedily and token by token in PyTorch, it reaches EM {em} and EM-S {em_s} in {passes} passes: this is
+what an autoregressive parser makes of the same encoder, rows and epochs."""
 
 
 def searching(results: Results) -> str:
@@ -39,4 +46,13 @@ def searching(results: Results) -> str:
         )
     head = ["", "EM, %", "EM-S, %", "in the beam, %", "passes", "ms, median", "ms, mean", "models"]
     n_rows = max(time["rows"] for model in models for time in model["times"].values())
-    return section("Ways to search", _TEXT.format(rows=n_rows), table(head, rows))
+    return section("Ways to search", _TEXT.format(rows=n_rows), table(head, rows), _written(models))
+
+
+def _written(models: Sequence[Json]) -> str:
+    """Return what is to be said of judges that write, if any did."""
+    found = [model["judge_writes"] for model in models if model.get("judge_writes")]
+    if not found:
+        return ""
+    em, em_s = (percent([scores[name] for scores in found]) for name in ("em", "em_s"))
+    return _WRITTEN.format(em=em, em_s=em_s, passes=spread([scores["passes"] for scores in found]))

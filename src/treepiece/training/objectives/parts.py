@@ -17,9 +17,10 @@ from treepiece.models.utterances import Memory
 from treepiece.training.losses import IGNORED
 
 N_PARTS = 4
+"""More parts have fewer places, but each of them takes time of its own."""
 
 
-def parts_by_size(sizes: Sequence[int], n_parts: int = N_PARTS) -> list[list[int]]:
+def parts_by_size(sizes: Sequence[int], n_parts: int) -> list[list[int]]:
     """Return the places of rows in parts of as many rows, the smallest first.
 
     >>> parts_by_size([9, 2, 8, 3], n_parts=2)
@@ -40,7 +41,7 @@ def in_parts(
     a target, ...).
     """
     found: list[list[Tensor]] = []
-    for rows in parts_by_size(sizes):
+    for rows in parts_by_size(sizes, N_PARTS):
         tensors = work(rows, memory.select(rows))
         has_target = tensors[0] != IGNORED
         found.append([tensor[has_target] for tensor in tensors])
