@@ -55,7 +55,7 @@ def test_a_result_says_everything(parser):
     assert result.frame.utterance == text
     assert is_valid_frame(result.frame)
     assert str(result) == result.tree == result.frame.to_brackets()
-    assert 0 < result.confidence <= 1
+    assert 0 <= result.confidence <= 1  # as it was never trained, it may be sure that it is wrong
     assert len(result.best.leaf_confidences) == len(result.best.leaves)
     assert set(result.times) == {"subwords", "model", "frame"}
     assert all(milliseconds >= 0 for milliseconds in result.times.values())
