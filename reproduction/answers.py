@@ -11,13 +11,13 @@ import numpy as np
 from reproduction.calibration import judge
 from reproduction.decodings import Decoding, decodings_for, set_up
 from reproduction.store import Json
+from reproduction.summary import summarise
 from treepiece.bundle import TRAINING
 from treepiece.cli.console import progress
 from treepiece.data.rows import Row
 from treepiece.decoding.parse import Parse
 from treepiece.evaluation.comparison import compare
 from treepiece.evaluation.outcomes import Outcome
-from treepiece.evaluation.scores import score
 from treepiece.runtime.cores import count_cores
 from treepiece.runtime.graphs import as_ids
 from treepiece.runtime.parser import Parser
@@ -41,7 +41,7 @@ def score_rows(parser: Parser, rows: Sequence[Row], decoding: Decoding, title: s
         for example, outcome, (_, *others) in zip(examples, outcomes, beams, strict=True)
     ]
     return {
-        **score(outcomes, _seen(parser, outcomes)).to_json(),
+        **summarise(outcomes, _seen(parser, outcomes)),
         "unparsable": len(left_out),
         "in_beam": float(np.mean(in_beam)),
         "row_outcomes": _write_outcomes(rows, examples, outcomes),

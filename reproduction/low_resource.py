@@ -142,8 +142,8 @@ def scale_rates(recipe: Recipe, factor: float) -> Recipe:
 
 def _score(model: Path, few: Few, topv2: Path) -> Json:
     """Return the scores of a model in PyTorch on all eval rows of a domain, and on those not validated with."""
+    from reproduction.summary import summarise
     from treepiece.cli.console import progress
-    from treepiece.evaluation.scores import score
     from treepiece.models.trained import load_model
     from treepiece.training.examples import make_examples
     from treepiece.training.prediction import predict
@@ -156,7 +156,7 @@ def _score(model: Path, few: Few, topv2: Path) -> Json:
     chosen_on = {row.frame for row in rows_of_file(topv2, low_resource_file(few.domain, "valid", few.spis))}
     fresh = [outcome for example, outcome in zip(examples, outcomes, strict=True) if example.frame not in chosen_on]
     return {
-        **score(outcomes).to_json(),
+        **summarise(outcomes),
         "unparsable": len(left_out),
-        "fresh": score(fresh).to_json() if fresh else None,
+        "fresh": summarise(fresh) if fresh else None,
     }

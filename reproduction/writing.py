@@ -36,8 +36,8 @@ def make_writer(trained: TrainedModel) -> AutoregressiveModel | None:
 
 def score_writer(folder: Path, rows: Sequence[Row]) -> Json:
     """Return the scores of what the judge of a model writes greedily in PyTorch; none where there is no judge."""
+    from reproduction.summary import summarise
     from treepiece.cli.console import progress
-    from treepiece.evaluation.scores import score
     from treepiece.models.trained import load_model
     from treepiece.training.examples import make_examples
     from treepiece.training.prediction import predict
@@ -50,4 +50,4 @@ def score_writer(folder: Path, rows: Sequence[Row]) -> Json:
     with progress() as bars:
         task = bars.add_task("judge writes", total=len(examples), unit="rows")
         outcomes = predict(writer, examples, on_rows=lambda done: bars.update(task, completed=done))
-    return score(outcomes).to_json()
+    return summarise(outcomes)

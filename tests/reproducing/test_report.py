@@ -28,6 +28,11 @@ def page(folder):
     return (folder / "results.md").read_text(encoding="utf-8")
 
 
+def test_no_text_of_a_row_is_published():
+    for file in (ROOT / "docs" / "results" / "parts").iterdir():
+        assert '"utterance"' not in file.read_text(encoding="utf-8"), file.name
+
+
 def test_a_whole_page(done):
     text = page(done / "docs")
     assert "not run yet" not in text.lower().replace(
