@@ -7,25 +7,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 from treepiece.decoding.linear import LinearState  # noqa: E402
 from treepiece.models.ar import CachedScore  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
-from treepiece.training.examples import make_examples, too_large  # noqa: E402
-from treepiece.training.objectives import make_objective  # noqa: E402
+from treepiece.training.examples import too_large  # noqa: E402
 from treepiece.training.objectives.treepiece import _pointer_targets  # noqa: E402
-from treepiece.training.observer import Observer  # noqa: E402
-from treepiece.training.preparation import new_model  # noqa: E402
 
 KINDS = ["treepiece", "ar", "nar"]
-
-
-@pytest.fixture
-def made(toy, recipe):
-    def make(kind, **changes):
-        settings = recipe(model=kind, label_smoothing=0.0, **changes)
-        trained = new_model(toy(80), settings, Observer(), None)
-        trained.model.eval()
-        examples = make_examples(toy(80), trained.subwords)[0]
-        return trained.model, examples, make_objective(trained, examples, settings)
-
-    return make
 
 
 @pytest.mark.parametrize("composed", [False, True])

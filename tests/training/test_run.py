@@ -86,7 +86,7 @@ def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
     ("kind", "changes"),
     [
         ("treepiece", {"ema": 0.9, "units": {"sampling": 0.3, "composed": True}, "ranking": {"weight": 0.5}}),
-        ("ar", {}),
+        ("ar", {"precision": "bfloat16"}),
         ("nar", {"freeze_words": True}),
     ],
 )
@@ -168,6 +168,25 @@ def test_a_loss_that_is_no_number_ends_a_run(toy, recipe, tmp_path):
     settings = recipe(epochs=20, optimizer={"warmup": 0.0, "clip": 0.0, "learning_rates": {"encoder": 1e30}})
     with pytest.raises(RecipeError, match="the loss is .*: lower the learning rates"):
         train(tmp_path / "model", hold_out(toy(60), settings), settings)
+
+
+@pytest.mark.parametrize(
+    ("validations", "validated"), [(None, [1, 2, 3, 4, 5]), (2, [3, 5]), (1, [5]), (9, [1, 2, 3, 4, 5])]
+)
+def test_a_run_validates_as_often_as_its_recipe_says_and_at_its_end(validations, validated, toy, recipe, tmp_path):
+    settings = recipe(epochs=5, validations=validations)
+    result, notes = train(tmp_path / "model", hold_out(toy(30), settings), settings)
+    assert result.is_complete
+    assert result.epoch in validated
+    assert [report.epoch for report in notes.epochs] == validated
+    assert load_model(tmp_path / "model").facts["validation"]["epoch"] == result.epoch
+
+
+def test_patience_is_tried_where_a_run_validates(toy, recipe, tmp_path):
+    still = {"learning_rates": {"encoder": 0, "units": 0, "spans": 0}}
+    settings = recipe(epochs=12, validations=4, patience=2, optimizer=still)
+    _, notes = train(tmp_path / "model", hold_out(toy(30), settings), settings)
+    assert [report.epoch for report in notes.epochs] == [3, 6]
 
 
 def test_patience_ends_a_run(toy, recipe, tmp_path):

@@ -27,6 +27,7 @@ from treepiece.training.examples import Example
 from treepiece.training.log import CsvLog
 from treepiece.training.objectives import Objective
 from treepiece.training.observer import EpochReport, Observer, StepReport
+from treepiece.training.precision import multiplying_in
 from treepiece.training.prediction import count_matches
 from treepiece.training.recipe import Recipe
 from treepiece.training.schedule import make_optimizer, rate_factor
@@ -115,13 +116,17 @@ class Loop:
                     return False
                 if clock.is_time_to_save():
                     self._save()
-            self._end_epoch(validation, n_epochs, clock.speed, log)
-            clock.restart()
+            here.epoch, here.batch = here.epoch + 1, 0
+            if recipe.validates_after(here.epoch, n_epochs):
+                self._end_epoch(validation, n_epochs, clock.speed, log)
+                clock.restart()
         return True
 
     def _is_stale(self) -> bool:
-        patience = self._recipe.patience
-        return patience is not None and self.position.epoch - self.position.best_epoch >= patience
+        patience, here = self._recipe.patience, self.position
+        if patience is None or not here.history:
+            return False
+        return here.history[-1]["epoch"] - here.best_epoch >= patience
 
     def _step(self, places: Sequence[int], factor: float) -> dict[str, float]:
         for group in self._optimizer.param_groups:
@@ -129,7 +134,8 @@ class Loop:
         rank, world = self._fabric.global_rank, self._fabric.world_size
         seeds = np.random.SeedSequence([self._recipe.seed, self.position.step, rank])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0] >> np.uint64(1)))
-        losses: dict[str, torch.Tensor] = self._forward(places[rank::world])
+        with multiplying_in(self._recipe.precision, self._fabric.device):
+            losses: dict[str, torch.Tensor] = self._forward(places[rank::world])
         values = {name: float(loss.detach()) for name, loss in losses.items()}
         if not math.isfinite(values["loss"]):
             raise RecipeError(
@@ -149,7 +155,6 @@ class Loop:
         here = self.position
         with self._average.in_place() if self._average else nullcontext():
             n_rows, em, em_s = self._validate(validation)
-            here.epoch, here.batch = here.epoch + 1, 0
             is_best = em > here.best_em
             if is_best:
                 here.best_em, here.best_epoch = em, here.epoch

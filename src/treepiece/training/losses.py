@@ -15,6 +15,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Te
     Label smoothing gives a share of the probability to all classes alike, but none to impossible ones, whose logit is
     the lowest number: their log-probability would swamp every other. Shape: logits (..., classes), targets (...).
     """
+    logits = logits.float()  # they may come in fewer bits, in which a sum over classes would be far off
     log_p = logits.log_softmax(-1)
     is_target = targets != IGNORED
     hit = log_p.gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)

@@ -25,6 +25,7 @@ from treepiece.errors import OptionError, RecipeError
 from treepiece.options import fraction, whole_number
 from treepiece.tokenizer.config import TokenizerConfig
 from treepiece.training.configs import read_config
+from treepiece.training.precision import Precision
 from treepiece.training.pretraining import PretrainingConfig
 
 MODULES = {
@@ -115,10 +116,11 @@ class Recipe:
     """How a model is trained.
 
     `epochs` is the most; without it there are enough for 800 steps. `patience` is how many epochs without a better
-    validation EM end the training. `holdout` is the share of the rows that validate where no rows are given for that,
+    validation EM end the training. `validations` is how often a run validates at most, the last time at its end;
+    without it, after every epoch. `holdout` is the share of the rows that validate where no rows are given for that,
     at most `most_held_out` rows. `judge_weight` is that of the loss of a judge of whole frames; with 0 there is no
-    judge. `dropout` is that of all modules; without it the encoder and the decoders have their own. `ema` is the decay
-    of an average of the weights, which is then the model; 0 for none.
+    judge. `dropout` is that of all modules; without it the encoder and the decoders have their own. `precision` is
+    that of matrix products. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
     """
 
     model: ModelKind = ModelKind.TREEPIECE
@@ -127,6 +129,7 @@ class Recipe:
     epochs: int | None = None
     batch: int = 32
     patience: int | None = None
+    validations: int | None = None
     holdout: float = 0.1
     most_held_out: int = 2000
     label_smoothing: float = 0.1
@@ -134,6 +137,7 @@ class Recipe:
     judge_weight: float = 0.0
     freeze_words: bool = True
     dropout: float | None = None
+    precision: Precision = Precision.FLOAT32
     ema: float = 0.0
     checkpoint_seconds: float = 300.0
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
@@ -146,7 +150,7 @@ class Recipe:
         whole_number("seed", self.seed, 0, 2**63 - 1)
         whole_number("batch", self.batch, 1)
         whole_number("most_held_out", self.most_held_out, 1)
-        for name in ("epochs", "patience"):
+        for name in ("epochs", "patience", "validations"):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name), 1)
         for name in ("holdout", "label_smoothing", "ema", "dropout"):
@@ -173,6 +177,16 @@ class Recipe:
             return self.epochs
         least, most = _EPOCHS_BY_DEFAULT
         return min(most, max(least, math.ceil(_STEPS_BY_DEFAULT * self.batch / n_rows)))
+
+    def validates_after(self, epoch: int, n_epochs: int) -> bool:
+        """Return whether a run of so many epochs validates after an epoch; they count from 1.
+
+        >>> recipe = Recipe(validations=2)
+        >>> [epoch for epoch in range(1, 6) if recipe.validates_after(epoch, 5)]
+        [3, 5]
+        """
+        every = 1 if self.validations is None else math.ceil(n_epochs / self.validations)
+        return epoch % every == 0 or epoch == n_epochs
 
 
 def read_recipe(path: str | Path | None, changes: Mapping[str, Any]) -> Recipe:
