@@ -10,10 +10,11 @@ from treepiece.decoding.ranking import CANDIDATES  # noqa: E402
 from treepiece.errors import RecipeError  # noqa: E402
 from treepiece.models.ar import CachedScore  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
+from treepiece.training.configs import write_config  # noqa: E402
 from treepiece.training.examples import make_examples  # noqa: E402
 from treepiece.training.objectives import make_objective  # noqa: E402
 from treepiece.training.observer import Observer  # noqa: E402
-from treepiece.training.preparation import new_model  # noqa: E402
+from treepiece.training.preparation import inherit, new_model  # noqa: E402
 from treepiece.training.weighing import _WEIGHTS, fit_weights  # noqa: E402
 
 
@@ -80,6 +81,22 @@ def test_a_beam_with_a_frame_that_is_too_long_to_read_is_left_as_it_is(made, mon
     monkeypatch.setattr(model.judge, "longest", 1)
     left = model.parse(utterances, beam=CANDIDATES)
     assert left == [sorted(few, key=lambda parse: -parse.log_p) for few in found] != judged
+
+
+@pytest.mark.parametrize(
+    ("second_look", "read"),
+    [
+        ({"judge_weight": 0.7}, lambda recipe: recipe.judge_weight),
+        ({"ranking": {"weight": 0.7}}, lambda recipe: recipe.ranking.weight),
+    ],
+)
+def test_a_second_look_that_is_there_learns_on_whatever_the_recipe_says(second_look, read, toy, recipe):
+    old = new_model(toy(60), recipe(**second_look), Observer(), None)
+    assert read(inherit(recipe(), old)) == 1.0
+    old.facts = {"recipe": write_config(recipe(**second_look))}
+    assert read(inherit(recipe(), old)) == 0.7
+    assert read(inherit(recipe(judge_weight=0.2, ranking={"weight": 0.2}), old)) == 0.2
+    assert read(inherit(recipe(), new_model(toy(60), recipe(), Observer(), None))) == 0.0
 
 
 def test_a_model_without_a_judge_gets_one_and_one_with_it_keeps_it(toy, recipe):

@@ -12,8 +12,9 @@ import torch
 from treepiece.data.rows import Row
 from treepiece.definition import Definition, ModelKind
 from treepiece.errors import DataError, RecipeError
-from treepiece.models.build import build_model
+from treepiece.models.build import ParserModel, build_model
 from treepiece.models.encoder import load_encoder
+from treepiece.models.layers import set_dropout
 from treepiece.models.trained import TrainedModel
 from treepiece.models.transfer import extend_definition, transfer_weights
 from treepiece.models.treepiece import TreePieceModel
@@ -50,15 +51,26 @@ def hold_out(rows: Sequence[Row], recipe: Recipe) -> Data:
 
 
 def inherit(recipe: Recipe, init: TrainedModel) -> Recipe:
-    """Return a recipe with what cannot change when training goes on from a bundle: encoder, sizes, kind of units."""
+    """Return a recipe with what cannot change when training goes on from a bundle: encoder, sizes, kind of units.
+
+    A ranker or a judge that is there has to learn too: it goes on having its say, also on labels that are new to it.
+    """
     if init.definition.kind is not recipe.model:
         raise RecipeError(
             f"the bundle to start from is a model {init.definition.kind}, the recipe's is {recipe.model}: "
             f"choose --model {init.definition.kind}"
         )
     units = replace(recipe.units, composed=init.definition.composed, hinted=init.definition.hinted, pretrained=False)
-    encoder = str(init.facts.get("recipe", {}).get("encoder", recipe.encoder))
-    return replace(recipe, encoder=encoder, decoder=init.definition.decoder, units=units)
+    before = init.facts.get("recipe", {})
+    recipe = replace(
+        recipe, encoder=str(before.get("encoder", recipe.encoder)), decoder=init.definition.decoder, units=units
+    )
+    if init.definition.judged and not recipe.judge_weight:
+        recipe = replace(recipe, judge_weight=float(before.get("judge_weight") or 1.0))
+    if init.definition.ranked and not recipe.ranking.weight:
+        weight = float(before.get("ranking", {}).get("weight") or 1.0)
+        recipe = replace(recipe, ranking=replace(recipe.ranking, weight=weight))
+    return recipe
 
 
 def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: TrainedModel | None) -> TrainedModel:
@@ -87,6 +99,15 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
         assert tokenizer is not None  # a TreePiece model has one
         _pretrain(model, tokenizer, skeletons, recipe, observer)
     return TrainedModel(definition, model, subwords)
+
+
+def make_ready(model: ParserModel, recipe: Recipe) -> None:
+    """Put a model into the state in which a recipe trains it: what is dropped, and what stays as it is."""
+    model.train()
+    if recipe.freeze_words:
+        model.encoder.freeze_words()
+    if recipe.dropout is not None:
+        set_dropout(model, recipe.dropout)
 
 
 def training_examples(rows: Sequence[Row], trained: TrainedModel, observer: Observer) -> list[Example]:

@@ -21,7 +21,6 @@ from lightning.fabric import Fabric
 from treepiece.bundle import MANIFEST
 from treepiece.errors import CheckpointError, DataError, RecipeError, TreepieceError
 from treepiece.files import replace_files
-from treepiece.models.layers import set_dropout
 from treepiece.models.trained import load_model, save_model
 from treepiece.training.configs import read_config, write_config
 from treepiece.training.examples import Example, make_examples
@@ -30,7 +29,7 @@ from treepiece.training.log import FILE_NAME as LOG
 from treepiece.training.loop import Loop, Places
 from treepiece.training.objectives import make_objective
 from treepiece.training.observer import Observer
-from treepiece.training.preparation import Data, inherit, new_model, training_examples
+from treepiece.training.preparation import Data, inherit, make_ready, new_model, training_examples
 from treepiece.training.recipe import Recipe
 
 RUN = "run"
@@ -152,11 +151,7 @@ def _prepare(
 ) -> tuple[Loop, list[int], list[Example]]:
     """Return the loop at its beginning, the lengths of the rows to learn from, and the rows to validate with."""
     trained = load_model(folder / RUN / _START)
-    trained.model.train()
-    if recipe.freeze_words:
-        trained.model.encoder.freeze_words()
-    if recipe.dropout is not None:
-        set_dropout(trained.model, recipe.dropout)
+    make_ready(trained.model, recipe)
     examples = training_examples(data.train, trained, observer)
     validation, left_out = make_examples(data.validation, trained.subwords)
     if left_out:
