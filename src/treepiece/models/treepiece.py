@@ -179,7 +179,7 @@ class TreePieceModel(nn.Module):
 
     def candidates(self, utterances: Sequence[Subwords], memory: Memory, *, beam: int) -> list[list[Parse]]:
         """Return the parses that the best `beam` are to be taken from, before a judge has seen them."""
-        beams = self._search_for(memory, beam)
+        beams = self.search_for(memory, beam=beam)
         reading = self.read([[candidate.skeleton for candidate in few] for few in beams], memory)
         if self.ranks:
             assert self.spans.ranker is not None  # what `ranks` says
@@ -213,8 +213,8 @@ class TreePieceModel(nn.Module):
         log_q = torch.split(self.judge(tokens, memory.select(items)), [len(few) for few in frames])
         return [part if len(part) else None for part in log_q]
 
-    def _search_for(self, memory: Memory, beam: int) -> list[list[Candidate]]:
-        """Return the candidates that the best `beam` are to be taken from."""
+    def search_for(self, memory: Memory, *, beam: int) -> list[list[Candidate]]:
+        """Return the skeletons that the best `beam` are to be taken from; if that is one, others only in doubt."""
         if not (self.ranks or self.judges):
             return self.search(memory, beam=beam)
         if beam > 1:

@@ -1,7 +1,7 @@
 """How much the word of a ranker and of a judge counts.
 
-Each weight is one number, fitted where the beam has the right candidate, the ranker's first: the judge sees what the
-ranker has made of a beam.
+Each weight is one number, fitted where it will be used: on rows that the search is in doubt of, and whose beam has the
+right candidate. The ranker's comes first: the judge sees what the ranker has made of a beam.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from treepiece.decoding.ranking import CANDIDATES
 from treepiece.models.treepiece import TreePieceModel
 from treepiece.models.utterances import Memory, encode_utterances
 from treepiece.training.examples import Example
 
-FITTED = 1000
-"""How many rows are enough for a weight, a single number."""
+FITTED = 2000
+"""How many rows are enough for a weight, a single number: a tenth of them are in doubt."""
 _BATCH = 128
-_WEIGHTS = np.linspace(0.0, 2.0, 81)
+_WEIGHTS = np.linspace(0.0, 4.0, 81)
 _TEMPERATURES = np.geomspace(0.5, 8.0, 25)
 _NEVER = -1e8
 
@@ -53,7 +52,7 @@ def best_weight(beams: Sequence[Beam]) -> float:
     The unit decoder prefers the wrong candidate here, three to one, and the ranker the right one, e to one:
 
     >>> best_weight([(np.log([0.6, 0.2]), np.array([0.0, 1.0]), 1)])
-    2.0
+    4.0
     """
     if not beams:
         return 1.0
@@ -79,10 +78,10 @@ def _value(mixed: Floats, right: npt.NDArray[np.intp]) -> float:
 
 @torch.no_grad()
 def _ranked_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Beam]:
-    """Return the beams of several skeletons that have the right one, and the ranker's scores."""
+    """Return the beams of doubtful rows that have the right skeleton, and the ranker's scores."""
     found: list[Beam] = []
     for chunk, memory in _batches(model, examples):
-        beams = model.search(memory, beam=CANDIDATES)
+        beams = model.search_for(memory, beam=1)
         skeletons = [[candidate.skeleton for candidate in few] for few in beams]
         scores = model.rank(model.read(skeletons, memory)).double().cpu().numpy()
         parts = np.split(scores, np.cumsum([len(few) for few in beams])[:-1])
@@ -95,10 +94,10 @@ def _ranked_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Be
 
 @torch.no_grad()
 def _judged_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Beam]:
-    """Return the beams of several frames that have the right one, and the judge's scores."""
+    """Return the beams of doubtful rows that have the right frame, and the judge's scores."""
     found: list[Beam] = []
     for chunk, memory in _batches(model, examples):
-        beams = model.candidates([example.subwords for example in chunk], memory, beam=CANDIDATES)
+        beams = model.candidates([example.subwords for example in chunk], memory, beam=1)
         for example, few, scores in zip(chunk, beams, model.read_frames(beams, memory), strict=True):
             frames = [(parse.skeleton, parse.spans) for parse in few]
             right = example.frame.skeleton, tuple(example.spans)
