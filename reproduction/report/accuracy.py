@@ -36,13 +36,15 @@ def compared(results: Results) -> str:
 
 
 def _tests(results: Results) -> Iterator[tuple[str, PairedTest]]:
+    greedy, default = results.scores("treepiece"), results.defaults("treepiece")
+    ways = {"": greedy} | ({", with second looks": default} if default != greedy else {})
     for other in ("ar", "nar"):
-        pairs = zip(results.seeds("treepiece"), results.seeds(other), strict=False)
-        for (first, second), ours, theirs in zip(
-            pairs, results.scores("treepiece"), results.scores(other), strict=False
-        ):
-            name = f"TreePiece (seed {first}) against {KINDS[other]} (seed {second})"
-            yield name, compare_rows(ours["row_outcomes"], theirs["row_outcomes"])
+        for way, scores in ways.items():
+            for first, second, ours, theirs in zip(
+                results.seeds("treepiece"), results.seeds(other), scores, results.scores(other), strict=False
+            ):
+                name = f"TreePiece (seed {first}{way}) against {KINDS[other]} (seed {second})"
+                yield name, compare_rows(ours["row_outcomes"], theirs["row_outcomes"])
 
 
 def compare_rows(first: str, second: str) -> PairedTest:
