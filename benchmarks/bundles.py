@@ -40,13 +40,16 @@ class Decoding:
     looks: tuple[str, ...] = ()
 
     def fits(self, model: object) -> bool:
-        """Return whether a model can decode so: one without a ranker cannot rank, one without a judge cannot judge."""
-        return all(getattr(model, switch, False) for switch in self.looks)
+        """Return whether a model can decode so: one without a ranker cannot rank, one without a judge cannot judge.
+
+        The last look is what a way is about; with a judge, a ranker has its say too, where there is one.
+        """
+        return not self.looks or bool(getattr(model, self.looks[-1], False))
 
     def set_up(self, model: object) -> None:
         """Switch the ranker and the judge of a model on or off, if it has them."""
         for switch in _SWITCHES:
-            if hasattr(model, switch):
+            if getattr(model, switch, False):
                 setattr(model, switch, switch in self.looks)
 
 

@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,6 +165,24 @@ def test_passes_are_those_of_the_answers(script, tiny_bundle):
     assert counts["runs"]["parse"] == 1
     assert 0 < counts["runs"]["units"] < beam.count(TEXTS)["runs"]["units"]
     assert "units" not in greedy.parser.model.__dict__, "what counts is gone again"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "judges", "looks"),
+    [
+        (False, False, []),
+        (True, False, ["ranked", "beam_5_ranked"]),
+        (False, True, ["judged"]),
+        (True, True, ["ranked", "judged", "beam_5_ranked"]),
+    ],
+)
+def test_a_model_is_timed_with_the_second_looks_that_it_has(script, ranks, judges, looks):
+    model = SimpleNamespace(ranks=ranks, judges=judges)
+    decodings = script("bundles").DECODINGS[TREEPIECE]
+    assert [name for name, decoding in decodings.items() if decoding.looks and decoding.fits(model)] == looks
+    decodings["greedy"].set_up(model)
+    assert not model.ranks
+    assert not model.judges
 
 
 def test_bundles_that_are_not_what_was_said(script, tiny_bundle):
