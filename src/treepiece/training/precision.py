@@ -35,7 +35,7 @@ def multiplying_in(precision: Precision, device: torch.device) -> Iterator[None]
 
 
 class _AttentionInFloat(TorchFunctionMode):
-    """Leaves attention in float32: on a CPU its backward pass takes six times as long in bfloat16."""
+    """Leaves attention in float32: on a CPU its backward pass takes several times as long in bfloat16."""
 
     def __torch_function__(
         self,
