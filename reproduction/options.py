@@ -13,7 +13,7 @@ from treepiece.errors import OptionError
 
 ROOT = Path(__file__).parents[1]
 REPORT = "report"
-GROUPS = ("tokenizer", "figure3", "train", "scores", "latency", "low-resource", "ablations", REPORT)
+GROUPS = ("tokenizer", "figure3", "train", "scores", "latency", "inside", "low-resource", "ablations", REPORT)
 _VARIABLE = "TREEPIECE_TOPV2"
 
 

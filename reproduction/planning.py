@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from reproduction.ablations import ablation_part, variant_names
 from reproduction.data import TARGETS, check_files, split_files
+from reproduction.inside import inside_part
 from reproduction.low_resource import LOW_KINDS, RATES, Few, source_part, target_part, wanted_files
 from reproduction.measuring import figure_part, latency_part, tokenizer_part
 from reproduction.options import GROUPS, REPORT, Options
@@ -28,6 +29,7 @@ def plan_parts(options: Options) -> list[Part]:
     parts = [tokenizer_part(options.data), figure_part(options.data)]
     parts += [part for kind, seed in first.items() for part in _model_parts(kind, seed, options, taken)]
     parts.append(latency_part(first, options.latency_rows, options.data))
+    parts.append(inside_part(options.data))
     if options.wants("low-resource"):
         parts += _low_resource(options)
     if options.wants("ablations"):

@@ -8,6 +8,7 @@ from reproduction.report.about import about
 from reproduction.report.accuracy import compared, groups, precisions
 from reproduction.report.confidence import confidence
 from reproduction.report.headline import headline
+from reproduction.report.inside import inside
 from reproduction.report.markdown import wrap
 from reproduction.report.results import Results
 from reproduction.report.searching import searching
@@ -44,6 +45,7 @@ def write_report(store: Store, docs: Path) -> Path:
         wrap(_TITLE),
         _outdated(results),
         headline(results),
+        inside(results),
         compared(results),
         groups(results),
         searching(results),

@@ -46,9 +46,7 @@ class Results:
 
     def defaults(self, kind: str) -> list[Json]:
         """Return the scores of the models of a kind as they parse by default: with a second look, if they can."""
-        settings = [model["settings"] for model in self.models(kind)]
-        names = (*SECOND_LOOKS.values(), SHIPPED)
-        return [next(found[name] for name in names if name in found) for found in settings if SHIPPED in found]
+        return [default_of(model) for model in self.models(kind) if SHIPPED in model["settings"]]
 
     def numbers(self, kind: str, name: str, setting: str = SHIPPED) -> list[float]:
         """Return one of the scores of each model of a kind."""
@@ -68,10 +66,7 @@ class Results:
 
     def epochs(self, kind: str) -> list[int]:
         """Return for how many epochs each model of a kind was trained, in all its runs, until the one that was kept."""
-        return [
-            sum(int(run["validation"].get("epoch", 0)) for run in (*model.get("before", ()), model))
-            for model in self.models(kind)
-        ]
+        return [epochs_of(model) for model in self.models(kind)]
 
     def outdated(self) -> list[str]:
         """Return the parts that were made from results which have been replaced since."""
@@ -92,13 +87,33 @@ class Results:
         return list(found.values())
 
 
+def default_of(model: Json) -> Json:
+    """Return the scores of a model as it parses by default."""
+    names = (*SECOND_LOOKS.values(), SHIPPED)
+    found: Json = next(model["settings"][name] for name in names if name in model["settings"])
+    return found
+
+
+def epochs_of(model: Json) -> int:
+    """Return for how many epochs a model was trained, in all its runs one after the other.
+
+    >>> epochs_of({"before": [{"validation": {"epoch": 4}}], "validation": {"epoch": 2}})
+    6
+    """
+    return sum(int(run["validation"].get("epoch", 0)) for run in (*model.get("before", ()), model))
+
+
 def mixed_with(result: Json) -> str:
-    """Return what is to be said of a model that is a mix of its own weights and those that it began from.
+    """Return what is to be said of a model that is a mix: of several runs, and of what they began from.
 
     >>> mixed_with({"mixed": {"share": 0.3}})
     ', mixed with the model that it began from (0.7 : 0.3)'
+    >>> mixed_with({"mixed": {"share": 0, "branches": 2}})
+    ', averaged over 2 runs from one start'
     >>> mixed_with({"mixed": None})
     ''
     """
-    share = (result.get("mixed") or {}).get("share", 0)
-    return f", mixed with the model that it began from ({1 - share:.2g} : {share:g})" if share else ""
+    mixed = result.get("mixed") or {}
+    share, n = mixed.get("share", 0), mixed.get("branches", 1)
+    others = f", averaged over {n} runs from one start" if n > 1 else ""
+    return others + (f", mixed with the model that it began from ({1 - share:.2g} : {share:g})" if share else "")

@@ -25,28 +25,31 @@ what an autoregressive parser makes of the same encoder, rows and epochs."""
 def searching(results: Results) -> str:
     """Return the section on greedy search and beams."""
     models = results.models("treepiece")
-    names = list(dict.fromkeys(name for model in models for name in model["settings"] if name.startswith(_INT8)))
-    if not names:
+    if not any(model["settings"] for model in models):
         return section("Ways to search", not_run("scores-treepiece"))
+    n_rows = max(time["rows"] for model in models for time in model["times"].values())
+    return section("Ways to search", _TEXT.format(rows=n_rows), ways(models), _written(models))
+
+
+def ways(models: Sequence[Json]) -> str:
+    """Return a table of the ways to search with int8 graphs."""
+    names = dict.fromkeys(name for model in models for name in model["settings"] if name.startswith(_INT8))
     rows = []
     for name in names:
         way = name.removeprefix(_INT8)
+        scores = [model["settings"][name] for model in models if name in model["settings"]]
         times = [model["times"][way] for model in models if way in model["times"]]
         rows.append(
             [
                 way,
-                percent(results.numbers("treepiece", "em", name)),
-                percent(results.numbers("treepiece", "em_s", name)),
-                percent(results.numbers("treepiece", "in_beam", name)),
-                spread(results.numbers("treepiece", "passes", name)),
-                spread([time["median"] for time in times]),
-                spread([time["mean"] for time in times]),
+                *(percent([score[what] for score in scores]) for what in ("em", "em_s", "in_beam")),
+                spread([score["passes"] for score in scores]),
+                *(spread([time[what] for time in times]) for what in ("median", "mean")),
                 str(len(times)),
             ]
         )
     head = ["", "EM, %", "EM-S, %", "in the beam, %", "passes", "ms, median", "ms, mean", "models"]
-    n_rows = max(time["rows"] for model in models for time in model["times"].values())
-    return section("Ways to search", _TEXT.format(rows=n_rows), table(head, rows), _written(models))
+    return table(head, rows)
 
 
 def _written(models: Sequence[Json]) -> str:

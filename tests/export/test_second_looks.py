@@ -31,8 +31,8 @@ def both(request, tmp_path_factory, tiny_encoder):
 @pytest.mark.parametrize("sure", [0.3, 1.0])
 def test_graphs_give_the_parses_of_pytorch(both, beam, is_on, sure, monkeypatch):
     trained, parser, switches = both
-    for module in ("models", "runtime"):
-        monkeypatch.setattr(f"treepiece.{module}.treepiece.SURE", sure)
+    trained.model.sure.fill_(sure)
+    monkeypatch.setattr(parser.model, "sure", sure)
     monkeypatch.setattr(trained.model, switches[-1], is_on)  # with both, the ranker stays
     monkeypatch.setattr(parser.model, switches[-1], is_on)
     for utterance in trained.subwords.encode_batch(TEXTS):

@@ -1,4 +1,6 @@
-"""A model between two, one trained from the other."""
+"""A model between one and others that were trained from it."""
+
+import copy
 
 import pytest
 
@@ -35,13 +37,13 @@ def pair(request, toy, recipe):
 
 def test_a_share_of_nothing_is_the_second_model(pair):
     first, second = pair
-    for name, weight in mix(first, second, 0.0).model.state_dict().items():
+    for name, weight in mix(first, [second], 0.0).model.state_dict().items():
         assert torch.equal(weight, second.model.state_dict()[name]), name
 
 
 def test_weights_are_between_the_two_and_what_is_new_stays(pair):
     first, second = pair
-    half, whole = (mix(first, second, share).model.state_dict() for share in (0.5, 1.0))
+    half, whole = (mix(first, [second], share).model.state_dict() for share in (0.5, 1.0))
     known = first.model.state_dict()
     for name, weight in second.model.state_dict().items():
         assert torch.allclose(half[name], (weight + whole[name]) / 2, atol=1e-6), name
@@ -55,9 +57,9 @@ def test_the_best_of_several_is_kept_and_says_so(pair, toy):
     first, second = pair
     examples = make_examples(toy(20, seed=5), second.subwords)[0]
     seen = []
-    best = best_mix(first, second, (0.0, 0.5, 1.0), examples, lambda share, done: seen.append((share, done)))
+    best = best_mix(first, [second], (0.0, 0.5, 1.0), examples, lambda share, done: seen.append((share, done)))
     assert [share for share, done in seen if done == len(examples)] == [0.0, 0.5, 1.0]
-    counts = {share: count_matches(mix(first, second, share).model, examples)[1] for share in (0.0, 0.5, 1.0)}
+    counts = {share: count_matches(mix(first, [second], share).model, examples)[1] for share in (0.0, 0.5, 1.0)}
     assert best.facts["mixed"]["share"] in counts
     assert best.facts["validation"] == {
         "rows": 20,
@@ -69,6 +71,23 @@ def test_models_that_have_nothing_to_do_with_each_other_are_refused(pair, toy, r
     first, second = pair
     kind = "nar" if first.definition.kind == "ar" else "ar"
     other = new_model(toy(40), recipe(model=kind), Observer(), None)
-    for models in ((second, first), (other, second), (first, other)):
+    for start, end in ((second, first), (other, second), (first, other)):
         with pytest.raises(RecipeError, match="the second model was not trained from the first"):
-            mix(*models, 0.5)
+            mix(start, [end], 0.5)
+
+
+def test_several_branches_count_alike(pair):
+    first, second = pair
+    third = shake(copy.deepcopy(second), 3)
+    alone = [mix(first, [branch], 0.3).model.state_dict() for branch in (second, third)]
+    for name, weight in mix(first, [second, third], 0.3).model.state_dict().items():
+        assert torch.allclose(weight, (alone[0][name] + alone[1][name]) / 2, atol=1e-6), name
+
+
+def test_branches_that_know_different_labels_are_refused(pair, toy, recipe):
+    first, second = pair
+    kind = str(first.definition.kind)
+    settings = recipe(model=kind, judge_weight=1.0) if kind == "treepiece" else recipe(model=kind)
+    other = new_model(toy(40), settings, Observer(), first)
+    with pytest.raises(RecipeError, match="the branches know different labels or units"):
+        mix(first, [second, other], 0.5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-from treepiece.decoding.ranking import CANDIDATES, SURE  # noqa: E402
+from treepiece.decoding.ranking import CANDIDATES  # noqa: E402
 from treepiece.errors import RecipeError  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
 from treepiece.training.examples import make_examples  # noqa: E402
@@ -82,19 +82,18 @@ def test_the_ranker_learns(made):
     assert float(objective(range(40))["ranking"].detach()) < before / 2
 
 
-def test_where_the_search_is_sure_there_is_no_second_look(made, monkeypatch):
+def test_where_the_search_is_sure_there_is_no_second_look(made):
     model, examples, _ = made
     utterances = [example.subwords for example in examples[:20]]
     model.ranks = False
     greedy = model.parse(utterances)
     model.ranks = True
-    monkeypatch.setattr("treepiece.models.treepiece.SURE", 1e-30)
+    model.sure.fill_(0.0)
     assert model.parse(utterances) == greedy
-    monkeypatch.setattr("treepiece.models.treepiece.SURE", 1.1)
+    model.sure.fill_(1.1)
     ranked = model.parse(utterances)
     for few, all_of_them in zip(ranked, model.parse(utterances, beam=CANDIDATES), strict=True):
         assert few == all_of_them[:1]
-    assert 0 < SURE < 1
 
 
 def test_the_weight_is_part_of_the_model(made):

@@ -32,6 +32,10 @@ def train(
     batch: Annotated[int | None, typer.Option(help="Rows a step.")] = None,
     encoder: Annotated[str | None, typer.Option(help="minilm, a Hugging Face name or folder, random:NAME.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same data, same seed, same model.")] = None,
+    branch: Annotated[
+        int | None,
+        typer.Option(help="Of one seed, another order of the rows: for runs from one --init that are to be mixed."),
+    ] = None,
     split: Split = "train",
     validation: Annotated[
         str | None, typer.Option(metavar="DATA", help="Rows to validate with; by default a part of DATA is held out.")
@@ -72,6 +76,7 @@ def train(
         from treepiece.training.recipe import read_recipe
 
     given: dict[str, Any] = {"model": model, "epochs": epochs, "batch": batch, "encoder": encoder, "seed": seed}
+    given["branch"] = branch
     changes = {name: value for name, value in given.items() if value is not None}
     if model is not None:
         one_of("--model", model, ModelKind)

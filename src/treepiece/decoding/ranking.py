@@ -20,8 +20,8 @@ T = TypeVar("T", Candidate, Parse)
 CANDIDATES = 8
 """How many candidates there are at least for a second look: on rows held out from training, 8 were better than 5."""
 SURE = 0.6
-"""A tree that a greedy search finds this probable needs no second look. On the same rows 0.4 would do, but a model that
-has seen few rows is often sure of a wrong tree: there more looks find more."""
+"""A tree that a greedy search finds this probable needs no second look, where a model has no level of its own that was
+fitted (see `training.doubting`)."""
 
 
 def rerank(candidates: Sequence[T], scores: Sequence[float], *, own: float = 1.0) -> list[T]:

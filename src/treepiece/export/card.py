@@ -187,8 +187,12 @@ def _run(training: Mapping[str, Any]) -> str:
 
 def _mixing(training: Mapping[str, Any]) -> str:
     """Return what was done with the best epoch before it was scored, if anything."""
-    share = training.get("mixed", {}).get("share")
-    return "" if share is None else f", and mixed with what the run began from ({1 - share:g} of it, {share:g} of that)"
+    mixed = training.get("mixed", {})
+    share, n = mixed.get("share"), mixed.get("branches", 1)
+    if share is None:
+        return ""
+    others = f", and averaged over {n} runs from one start" if n > 1 else ""
+    return others + (f", and mixed with what the run began from ({1 - share:g} of it, {share:g} of that)" if share else "")
 
 
 def _checks(parities: Mapping[str, Parity]) -> str:

@@ -102,7 +102,9 @@ def export_model(
     files = {name: bundle.read(name) for name in _carried_over(bundle.files)}
     files |= weight_files(trained, options.weights)
     files |= _graph_files(trained, options.precisions, observer, _spread(examples, SAMPLED))
-    facts = {"longest": trained.subwords.longest}
+    facts: dict[str, Any] = {"longest": trained.subwords.longest}
+    if isinstance(trained.model, TreePieceModel):
+        facts["sure"] = float(trained.model.sure)
     with tempfile.TemporaryDirectory() as draft:
         write_bundle(Path(draft), str(trained.definition.kind), {**files, RUNTIME: json.dumps(facts).encode()})
         exported = _check(trained, Path(draft), examples, observer, options, is_scored=bool(data))

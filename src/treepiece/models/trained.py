@@ -17,6 +17,7 @@ from treepiece.definition import Definition
 from treepiece.errors import BundleError
 from treepiece.models.build import ParserModel, build_model
 from treepiece.models.encoder import Encoder
+from treepiece.models.treepiece import TreePieceModel
 from treepiece.shipped import find_weights
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
@@ -94,6 +95,8 @@ def _load_weights(model: ParserModel, bundle: Bundle) -> None:
         raise BundleError(f"{bundle.folder / WEIGHTS}: damaged: {error}; copy or train the model again") from None
     # Half precision saves space on disk; computation is in single precision.
     weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
+    if isinstance(model, TreePieceModel):
+        weights.setdefault("sure", model.sure)  # models of before have none of their own
     try:
         model.load_state_dict(weights, strict=True)
     except RuntimeError as error:

@@ -5,9 +5,9 @@ utterance -> encoder -> unit decoder (one unit a step) -> skeleton -> span decod
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import cast
 
 import torch
@@ -142,6 +142,8 @@ class Reading:
 class TreePieceModel(nn.Module):
     """Encoder, unit decoder and span decoder; and, if it has one, a judge of whole frames."""
 
+    sure: Tensor
+
     def __init__(
         self,
         encoder: Encoder,
@@ -161,6 +163,7 @@ class TreePieceModel(nn.Module):
         self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config, ranked=ranked)
         tokens = LinearVocabulary(grammar.vocabulary.labels)
         self.judge = Judge(tokens, encoder.width, config) if judged else None
+        self.register_buffer("sure", torch.tensor(SURE))
         self.ranks, self.judges = ranked, judged
         """Whether the ranker and the judge look at beams: what they are worth can be seen by setting these to False."""
 
@@ -220,7 +223,8 @@ class TreePieceModel(nn.Module):
         if beam > 1:
             return self.search(memory, beam=max(beam, CANDIDATES))
         beams = self.search(memory, beam=1)
-        doubtful = [item for item, (best,) in enumerate(beams) if best.log_p < math.log(SURE)]
+        sure = float(self.sure)
+        doubtful = [item for item, (best,) in enumerate(beams) if exp(best.log_p) < sure]
         if doubtful:
             for item, few in zip(doubtful, self.search(memory.select(doubtful), beam=CANDIDATES), strict=True):
                 beams[item] = few

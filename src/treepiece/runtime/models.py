@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from treepiece.bundle import CONFIG, RUNTIME, SUBWORDS, TOKENIZER, Bundle, read_bundle
 from treepiece.decoding.parse import Parse
+from treepiece.decoding.ranking import SURE
 from treepiece.definition import Definition, ModelKind
 from treepiece.errors import BundleError, TextError
 from treepiece.runtime.ar import ENCODE, AutoregressiveRuntime
@@ -102,6 +103,17 @@ def load_temperatures(facts: Mapping[str, Any], precision: Precision) -> Tempera
     return Temperatures.from_json(found[precision]) if precision in found else Temperatures()
 
 
-def make_model(definition: Definition, graphs: Graphs) -> RuntimeModel:
-    """Return the parser of a definition, on graphs."""
-    return _MODELS[definition.kind](definition, graphs)
+def load_sureness(facts: Mapping[str, Any]) -> float:
+    """Return how probable a tree has to be to need no second look; the default where none was fitted."""
+    sure = facts.get("sure", SURE)
+    if not isinstance(sure, int | float):
+        raise BundleError(f"{RUNTIME}: damaged: 'sure' must be a number, found {sure!r}; export the model again")
+    return float(sure)
+
+
+def make_model(definition: Definition, graphs: Graphs, facts: Mapping[str, Any]) -> RuntimeModel:
+    """Return the parser of a definition, on graphs, with what was found out when it was exported."""
+    model = _MODELS[definition.kind](definition, graphs)
+    if isinstance(model, TreePieceRuntime):
+        model.sure = load_sureness(facts)
+    return model

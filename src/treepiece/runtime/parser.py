@@ -62,7 +62,7 @@ class Parser:
             self.definition = load_definition(self.bundle)
             self.subwords = load_subwords(self.bundle, self.facts)
             self.temperatures = load_temperatures(self.facts, self.precision)
-            self.model = make_model(self.definition, graphs)
+            self.model = make_model(self.definition, graphs, self.facts)
             opened.result()
 
     @classmethod
@@ -90,7 +90,7 @@ class Parser:
         """The model with one thread a run, for batches: several runs at a time do more than several threads a run."""
         if self.threads == 1:
             return self.model
-        return make_model(self.definition, Graphs(self.bundle, self.precision, threads=1))
+        return make_model(self.definition, Graphs(self.bundle, self.precision, threads=1), self.facts)
 
     @cached_property
     def _workers(self) -> ThreadPoolExecutor:

@@ -41,6 +41,8 @@ class TreePieceRuntime:
         self.graphs = graphs
         self.ranks, self.judges = definition.ranked, definition.judged
         """Whether the ranker and the judge look at beams: what they are worth can be seen by setting these to False."""
+        self.sure = SURE
+        """How probable a tree has to be to need no second look."""
         self._has_ranker = definition.ranked
         labels, longest = self.grammar.vocabulary.labels, definition.decoder.longest
         self._judge = JudgeRuntime(labels, longest, graphs) if definition.judged else None
@@ -79,7 +81,7 @@ class TreePieceRuntime:
 
     def _is_doubtful(self, log_p: float) -> bool:
         """Return whether a tree of this log-probability is to be looked at again, beside others."""
-        return (self.ranks or self.judges) and log_p < math.log(SURE)
+        return (self.ranks or self.judges) and math.exp(log_p) < self.sure
 
     def _search(self, states: States, first: Array, beam: int) -> list[Parse]:
         """Return the parses of one utterance in a beam, given the scores of its first unit."""

@@ -101,7 +101,14 @@ class Loop:
         log = CsvLog(self._places.bundle, here.step) if self._fabric.is_global_zero else None
         clock = _Clock(recipe.checkpoint_seconds)
         while here.epoch < n_epochs and not self._is_stale():
-            plan = plan_epoch(lengths, recipe.batch, seed=recipe.seed, epoch=here.epoch, least=self._fabric.world_size)
+            plan = plan_epoch(
+                lengths,
+                recipe.batch,
+                seed=recipe.seed,
+                epoch=here.epoch,
+                branch=recipe.branch,
+                least=self._fabric.world_size,
+            )
             n_steps = n_epochs * len(plan)
             self._objective.begin_epoch(here.epoch)
             for places in plan[here.batch :]:
@@ -132,7 +139,7 @@ class Loop:
         for group in self._optimizer.param_groups:
             group["lr"] = group["highest"] * factor
         rank, world = self._fabric.global_rank, self._fabric.world_size
-        seeds = np.random.SeedSequence([self._recipe.seed, self.position.step, rank])
+        seeds = np.random.SeedSequence([self._recipe.seed, self.position.step, rank, self._recipe.branch])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0] >> np.uint64(1)))
         with multiplying_in(self._recipe.precision, self._fabric.device):
             losses: dict[str, torch.Tensor] = self._forward(places[rank::world])

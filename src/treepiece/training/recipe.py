@@ -120,12 +120,14 @@ class Recipe:
     without it, after every epoch. `holdout` is the share of the rows that validate where no rows are given for that,
     at most `most_held_out` rows. `judge_weight` is that of the loss of a judge of whole frames; with 0 there is no
     judge. `dropout` is that of all modules; without it the encoder and the decoders have their own. `precision` is
-    that of matrix products. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
+    that of matrix products. Runs of one seed with another `branch` hold out the same rows and see the others in another
+    order: from one start they come to models that can be mixed. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
     """
 
     model: ModelKind = ModelKind.TREEPIECE
     encoder: str = "minilm"
     seed: int = 0
+    branch: int = 0
     epochs: int | None = None
     batch: int = 32
     patience: int | None = None
@@ -148,6 +150,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed, 0, 2**63 - 1)
+        whole_number("branch", self.branch, 0, 2**31 - 1)
         whole_number("batch", self.batch, 1)
         whole_number("most_held_out", self.most_held_out, 1)
         for name in ("epochs", "patience", "validations"):

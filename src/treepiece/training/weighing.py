@@ -1,7 +1,8 @@
-"""How much the word of a ranker and of a judge counts.
+"""How much the word of a ranker and of a judge counts, and when it is asked for.
 
 Each weight is one number, fitted where it will be used: on rows that the search is in doubt of, and whose beam has the
-right candidate. The ranker's comes first: the judge sees what the ranker has made of a beam.
+right candidate. The ranker's comes first: the judge sees what the ranker has made of a beam. With both known it can be
+seen when a second look is worth it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from treepiece.decoding.ranking import SURE
 from treepiece.models.treepiece import TreePieceModel
 from treepiece.models.utterances import Memory, encode_utterances
+from treepiece.training.doubting import fit_sureness
 from treepiece.training.examples import Example
 
 FITTED = 2000
@@ -31,14 +34,19 @@ Beam = tuple[Floats, Floats, int]
 def fit_weights(model: TreePieceModel, examples: Sequence[Example]) -> None:
     """Give the ranker and the judge, as far as there are, the weights with which right candidates are most probable.
 
+    And give the model the level from which on it is sure without them.
+
     The examples have to be others than those that were trained on.
     """
     was_training = model.training
     model.eval()
+    model.sure.fill_(SURE)
     if model.spans.ranker is not None and model.ranks:
         model.spans.ranker.weight.fill_(best_weight(_ranked_beams(model, examples)))
     if model.judge is not None and model.judges:
         model.judge.weight.fill_(best_weight(_judged_beams(model, examples)))
+    if model.ranks or model.judges:
+        fit_sureness(model, examples)
     model.train(was_training)
 
 

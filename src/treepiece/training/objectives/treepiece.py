@@ -49,7 +49,7 @@ class TreePieceObjective(nn.Module):
         """Where the recipe samples, cut the trees into units anew."""
         if self.recipe.units.sampling:
             skeletons = [example.frame.skeleton for example in self._examples]
-            rng = np.random.default_rng([self.recipe.seed, epoch, 1])
+            rng = np.random.default_rng([self.recipe.seed, epoch, 1, self.recipe.branch])
             self._unit_ids = self._tokenizer.sample_batch(skeletons, rng, theta=self.recipe.units.sampling)
 
     def forward(self, places: Sequence[int]) -> dict[str, Tensor]:
