@@ -222,9 +222,22 @@ def test_a_model_is_mixed_with_the_one_that_it_began_from(folder, tmp_path):
     }
     assert evaluate("--model", mixed, folder)["rows"] == 40
     third, other = tmp_path / "third", tmp_path / "other"
-    run("train", folder, "--output", third, "--recipe", folder / "recipe.yaml", "--init", folder / "model", "--branch", 1)
+    run(
+        "train",
+        folder,
+        "--output",
+        third,
+        "--recipe",
+        folder / "recipe.yaml",
+        "--init",
+        folder / "model",
+        "--branch",
+        1,
+    )
     assert (third / "weights.safetensors").read_bytes() != (second / "weights.safetensors").read_bytes()
-    summary = json.loads(run("mix", folder, *models, "--second", third, "--output", tmp_path / "three", "--json").stdout)
+    summary = json.loads(
+        run("mix", folder, *models, "--second", third, "--output", tmp_path / "three", "--json").stdout
+    )
     assert summary["share"] in (0.0, 0.15, 0.3, 0.5)
     run("train", folder, "--output", other, "--recipe", folder / "recipe.yaml", "--init", folder / "model", "--seed", 7)
     for args, message in (

@@ -41,6 +41,7 @@ def test_a_whole_page(done):
     assert "86.78" in text
     for title in (
         "Table 1",
+        "The model inside",
         "Row by row",
         "Ways to search",
         "8 bits",
@@ -66,7 +67,7 @@ def test_no_place_on_a_disk_is_named(done):
 def test_an_empty_page_says_so(tmp_path):
     assert main(["--work", str(tmp_path / "none"), "--docs", str(tmp_path), "--only", "report"]) == 0
     text = page(tmp_path)
-    assert text.count("Not run yet: `python -m reproduction --only") == 10
+    assert text.count("Not run yet: `python -m reproduction --only") == 11
     assert "| EM, % | 86.78 | not run yet | 86.99 | not run yet | 86.22 | not run yet |" in text
 
 

@@ -24,13 +24,14 @@ def test_every_row_is_in_one_batch(lengths, batch, seed, least):
     assert plan == plan_epoch(lengths, batch, seed=seed, epoch=1, least=least)
 
 
-def test_batches_hold_like_lengths_and_change_from_epoch_to_epoch():
+def test_batches_hold_like_lengths_and_differ_by_epoch_and_branch():
     lengths = [n % 20 + 1 for n in range(1000)]
     plan = plan_epoch(lengths, 10, seed=0, epoch=0)
     assert (
         sum(max(lengths[place] for place in places) - min(lengths[place] for place in places) for places in plan) < 100
     )
     assert plan != plan_epoch(lengths, 10, seed=0, epoch=1)
+    assert plan != plan_epoch(lengths, 10, seed=0, epoch=0, branch=1) != plan_epoch(lengths, 10, seed=0, epoch=1)
 
 
 def test_cross_entropy_is_that_of_torch_where_all_classes_are_possible():

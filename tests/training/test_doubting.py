@@ -45,7 +45,9 @@ def test_the_fitted_level_has_the_best_value_of_all(toy, tiny_encoder):
     def value(level):
         trained.model.sure.fill_(level)
         utterances = [example.subwords for example in examples]
-        n_looks = sum(parse.passes > len(parse.unit_ids) + bool(parse.spans) for (parse,) in trained.model.parse(utterances))
+        n_looks = sum(
+            parse.passes > len(parse.unit_ids) + bool(parse.spans) for (parse,) in trained.model.parse(utterances)
+        )
         return int(count_matches(trained.model, examples)[1]) - PRICE * n_looks
 
     assert value(fitted) == pytest.approx(max(map(value, LEVELS)))

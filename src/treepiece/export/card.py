@@ -192,7 +192,9 @@ def _mixing(training: Mapping[str, Any]) -> str:
     if share is None:
         return ""
     others = f", and averaged over {n} runs from one start" if n > 1 else ""
-    return others + (f", and mixed with what the run began from ({1 - share:g} of it, {share:g} of that)" if share else "")
+    return others + (
+        f", and mixed with what the run began from ({1 - share:g} of it, {share:g} of that)" if share else ""
+    )
 
 
 def _checks(parities: Mapping[str, Parity]) -> str:

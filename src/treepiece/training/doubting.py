@@ -37,8 +37,8 @@ Floats = npt.NDArray[np.float64]
 def best_level(p: Floats, gains: Floats) -> float:
     """Return the level of the highest value; of equals the one nearest to the default.
 
-    `p` is how probable the trees of a greedy search are, and `gains` what a second look does to each: 1 where it turns a
-    wrong answer into a right one, -1 the other way round, and 0 else. The look at the last tree here does harm:
+    `p` is how probable the trees of a greedy search are, and `gains` what a second look does to each: 1 where it turns
+    a wrong answer into a right one, -1 the other way round, and 0 else. The look at the last tree here does harm:
 
     >>> best_level(np.array([0.42, 0.74, 0.88]), np.array([1.0, 1.0, -1.0]))
     0.75

@@ -6,8 +6,8 @@ runs from one start, which saw the rows in another order (`branch` in their reci
 
     weight = share * the first model's + (1 - share) * mean of the branches'
 
-What only the branches have, such as new labels or a judge, stays as it is. Which share is best is seen on rows that none
-was trained on.
+What only the branches have, such as new labels or a judge, stays as it is. Which share is best is seen on rows that
+none was trained on.
 """
 
 from __future__ import annotations
@@ -38,15 +38,20 @@ def mix(first: TrainedModel, branches: Sequence[TrainedModel], share: float) -> 
             )
         if _names(branch) != _names(second) or not _is_extended(branch, second):
             raise RecipeError(
-                "the branches know different labels or units: give models that went on from the first with the same rows"
+                "the branches know different labels or units: give models that went on from the first with the same "
+                "rows"
             )
-    started, mixed = copy.deepcopy(second.model), copy.deepcopy(second.model)
-    transfer_weights(first, second.definition, started)
-    begun = started.state_dict()
+    mixed = copy.deepcopy(second.model)
     ends = [branch.model.state_dict() for branch in branches]
     for name, weight in mixed.state_dict().items():
         if weight.is_floating_point():
-            torch.stack([end[name] for end in ends]).mean(0).lerp(begun[name], share, out=weight)
+            weight.copy_(torch.stack([end[name] for end in ends]).mean(0))
+    started = copy.deepcopy(mixed)  # with what only the branches have, so that a share of it changes nothing
+    transfer_weights(first, second.definition, started)
+    begun = started.state_dict()
+    for name, weight in mixed.state_dict().items():
+        if weight.is_floating_point():
+            weight.lerp_(begun[name], share)
     return TrainedModel(second.definition, mixed.eval(), second.subwords, dict(second.facts))
 
 
@@ -81,6 +86,13 @@ def best_mix(
         report = None if on_rows is None else (lambda done, share=share: on_rows(share, done))
         n_rows, exact, _ = count_matches(trained.model, examples, report).tolist()
         validation = {**trained.facts.get("validation", {}), "rows": n_rows, "em": exact / n_rows}
-        trained.facts = {**trained.facts, "validation": validation, "mixed": {"share": share, "branches": len(branches)}}
+        trained.facts = {
+            **trained.facts,
+            "validation": validation,
+            "mixed": {"share": share, "branches": len(branches)},
+        }
         found.append((exact, trained))
-    return max(found, key=lambda one: one[0])[1]
+    best = max(found, key=lambda one: one[0])[1]
+    tried = [[share, exact / len(examples)] for share, (exact, _) in zip(shares, found, strict=True)]
+    best.facts = {**best.facts, "mixed": {**best.facts["mixed"], "tried": tried}}
+    return best

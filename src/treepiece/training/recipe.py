@@ -117,11 +117,12 @@ class Recipe:
 
     `epochs` is the most; without it there are enough for 800 steps. `patience` is how many epochs without a better
     validation EM end the training. `validations` is how often a run validates at most, the last time at its end;
-    without it, after every epoch. `holdout` is the share of the rows that validate where no rows are given for that,
-    at most `most_held_out` rows. `judge_weight` is that of the loss of a judge of whole frames; with 0 there is no
-    judge. `dropout` is that of all modules; without it the encoder and the decoders have their own. `precision` is
-    that of matrix products. Runs of one seed with another `branch` hold out the same rows and see the others in another
-    order: from one start they come to models that can be mixed. `ema` is the decay of an average of the weights, which is then the model; 0 for none.
+    without it, after every epoch. `holdout` is the share of the rows that validate where no rows are given for that, at
+    most `most_held_out` rows. `judge_weight` is that of the loss of a judge of whole frames; with 0 there is no judge.
+    `dropout` is that of all modules; without it the encoder and the decoders have their own. `precision` is that of
+    matrix products. Runs of one seed with another `branch` hold out the same rows and see the others in another order:
+    from one start they come to models that can be mixed. `ema` is the decay of an average of the weights, which is then
+    the model; 0 for none.
     """
 
     model: ModelKind = ModelKind.TREEPIECE
