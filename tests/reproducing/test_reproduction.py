@@ -8,12 +8,14 @@ import signal
 import pytest
 
 from reproduction import scoring
+from reproduction.training import manifest_digest
 from treepiece.cli.watching import Watcher
+from treepiece.shipped import BUNDLED, find_graphs
 
 TRAINED = {"train-treepiece-0", "train-ar-0", "train-nar-0", "low-resource-treepiece-source", "low-resource-ar-source"}
 SCORED = {"scores-treepiece-0", "scores-ar-0", "scores-nar-0"}
 FEW = {f"low-resource-{kind}-{domain}-10" for kind in ("treepiece", "ar") for domain in ("reminder", "weather")}
-ALL = TRAINED | SCORED | FEW | {"tokenizer", "figure3", "latency", "ablations-no-judge", "ablations-batch-64"}
+ALL = TRAINED | SCORED | FEW | {"tokenizer", "figure3", "latency", "inside", "ablations-no-judge", "ablations-batch-64"}
 
 
 def names(work):
@@ -197,3 +199,10 @@ def test_a_damaged_result_says_what_to_do(done, reproduce, tmp_path, capsys):
 def test_exports_are_where_latency_finds_them(done):
     for kind in ("treepiece", "ar", "nar"):
         assert list((done / "files").glob(f"{scoring.scores_name(kind, 0)}-*/bundle/manifest.json"))
+
+
+def test_the_model_inside_is_scored_as_it_is(done, results):
+    result = results(done, "inside")
+    assert result["manifest"] == manifest_digest(find_graphs(BUNDLED))
+    assert list(result["settings"]) == ["int8 greedy", "int8 beam 5", "int8 judged in doubt", "int8 beam 5, judged"]
+    assert all(scores["rows"] == 40 and scores["invalid"] == 0 for scores in result["settings"].values())
