@@ -19,11 +19,11 @@ from treepiece.errors import BundleError, OptionError
 from treepiece.models.trained import load_model
 from treepiece.options import one_of
 from treepiece.runtime.ar import AutoregressiveRuntime
-from treepiece.runtime.graphs import Array, Graphs, Precision
+from treepiece.runtime.graphs import PREFIX, SKELETON, Array, Graphs, Precision
 from treepiece.runtime.models import RuntimeModel, open_bundle
 from treepiece.runtime.nar import NonAutoregressiveRuntime
 from treepiece.runtime.parser import Parser
-from treepiece.runtime.treepiece import PREFIX, SKELETON, TreePieceRuntime
+from treepiece.runtime.treepiece import TreePieceRuntime
 
 AnyRuntime = TreePieceRuntime | AutoregressiveRuntime | NonAutoregressiveRuntime
 _BLIND = (PREFIX, SKELETON)
@@ -136,10 +136,10 @@ class CountedGraphs(Graphs):
         self.__dict__.update(vars(graphs))
         self.counts: Counter[str] = Counter()
 
-    def run(self, name: str, inputs: Mapping[str, Array], *, small: bool = False) -> list[Array]:
+    def run(self, name: str, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs of a graph."""
         self.counts[name] += 1
-        return super().run(name, inputs, small=small)
+        return super().run(name, inputs)
 
 
 def load_parsers(kind: ModelKind, bundle: Bundle, precision: Precision) -> dict[str, FreeParser]:

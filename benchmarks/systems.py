@@ -35,11 +35,11 @@ from treepiece.models.build import build_model
 from treepiece.models.encoder import load_encoder
 from treepiece.models.nar import NonAutoregressiveModel
 from treepiece.models.trained import TrainedModel
-from treepiece.runtime.graphs import Array, Graphs, Precision, graph_file
+from treepiece.runtime.graphs import PARSE, SPANS, Array, Graphs, Precision, graph_file
 from treepiece.runtime.models import RuntimeModel
 from treepiece.runtime.nar import NonAutoregressiveRuntime
 from treepiece.runtime.parser import Parser
-from treepiece.runtime.treepiece import PARSE, SPANS, TreePieceRuntime
+from treepiece.runtime.treepiece import TreePieceRuntime
 from treepiece.tokenizer.storage import vocabulary_files
 from treepiece.training.examples import Example, make_examples
 from treepiece.trees.align import Span
@@ -203,9 +203,9 @@ class ForcedGraphs(Graphs):
         self.spans: Sequence[Span] = ()
         self.tokens: Sequence[int] = ()
 
-    def run(self, name: str, inputs: Mapping[str, Array], *, small: bool = False) -> list[Array]:
+    def run(self, name: str, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs of a graph, those that decide what is written as wanted."""
-        outputs = super().run(name, inputs, small=small)
+        outputs = super().run(name, inputs)
         if self.is_parallel:
             outputs[2][0, range(len(self.tokens)), self.tokens] = 0.0
         elif name in (PARSE, SPANS) and outputs[-1].shape[1] >= 2 * len(self.spans):

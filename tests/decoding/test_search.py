@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from treepiece import TokenizerConfig, TreePieceTokenizer, parse_brackets
 from treepiece.data.toy import toy_frames
 from treepiece.decoding.grammar import UnitGrammar, label_pairs
-from treepiece.decoding.search import log_softmax, search_units
+from treepiece.decoding.search import beam_search, log_softmax, search_units
 from treepiece.errors import OptionError, UnitError
 from treepiece.tokenizer.assembly import Order, assemble
 from treepiece.tokenizer.vocabulary import Vocabulary
@@ -90,6 +90,23 @@ def test_a_wide_beam_finds_every_tree_with_its_probability(item):
     assert {c.skeleton for c in found} == set(by_tree)
     for candidate in found:
         assert math.exp(candidate.log_p) == pytest.approx(sum(map(math.exp, by_tree[candidate.skeleton])))
+
+
+@pytest.mark.parametrize("item", range(4))
+@pytest.mark.parametrize("faintest", [0.01, 0.1, 0.5, 1.0])
+def test_faint_sequences_are_left_out_and_no_others(item, faintest):
+    every = all_trees(item)
+    least = math.log(faintest) + max(partial.log_p for partial in every)
+    asked = []
+
+    def score(rows):
+        asked.extend(partial for _, partial in rows)
+        return table_scores([(item, partial) for _, partial in rows])
+
+    (found,) = beam_search([SMALL.start()], score, SMALL, beam=len(every), faintest=faintest)
+    assert {p.unit_ids for p in found} == {p.unit_ids for p in every if p.log_p >= least}
+    if faintest == 1.0:  # what cannot win any more is not written on either
+        assert len(asked) < len({p.unit_ids[:n] for p in every for n in range(len(p.unit_ids))})
 
 
 def test_utterances_do_not_influence_each_other():

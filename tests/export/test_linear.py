@@ -18,8 +18,7 @@ from treepiece.models.ar import CachedScore  # noqa: E402
 from treepiece.models.trained import load_model  # noqa: E402
 from treepiece.models.utterances import encode_utterances  # noqa: E402
 from treepiece.runtime import chunks  # noqa: E402
-from treepiece.runtime.ar import ENCODE, STEP  # noqa: E402
-from treepiece.runtime.graphs import as_ids  # noqa: E402
+from treepiece.runtime.graphs import ENCODE, STEP, as_ids  # noqa: E402
 from treepiece.runtime.parser import Parser  # noqa: E402
 
 KINDS = ["ar", "nar"]

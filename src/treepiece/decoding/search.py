@@ -8,6 +8,7 @@ allows, so that they are probabilities of whole outputs.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -61,19 +62,33 @@ class Candidate:
 
 
 def search_units(
-    n_utterances: int, score: Score[Partial], grammar: UnitGrammar, *, beam: int = 1, steps: int | None = None
+    n_utterances: int,
+    score: Score[Partial],
+    grammar: UnitGrammar,
+    *,
+    beam: int = 1,
+    faintest: float = 0.0,
+    steps: int | None = None,
 ) -> list[list[Candidate]]:
-    """Return for each utterance up to `beam` different skeletons, the most probable first; of `steps` units at most."""
-    found = beam_search([grammar.start()] * n_utterances, score, grammar, beam=beam, steps=steps)
+    """Return for each utterance up to `beam` different skeletons, the most probable first (see `beam_search`)."""
+    starts = [grammar.start()] * n_utterances
+    found = beam_search(starts, score, grammar, beam=beam, faintest=faintest, steps=steps)
     return [merge_equal_trees(partials, grammar) for partials in found]
 
 
 def beam_search(
-    starts: Sequence[S], score: Score[S], grammar: Grammar[S], *, beam: int = 1, steps: int | None = None
+    starts: Sequence[S],
+    score: Score[S],
+    grammar: Grammar[S],
+    *,
+    beam: int = 1,
+    faintest: float = 0.0,
+    steps: int | None = None,
 ) -> list[list[S]]:
     """Return for each start up to `beam` complete outputs, the most probable first; with a beam of 1 it is greedy.
 
-    With `steps` it gives up on outputs that are not complete after so many, and there may be none for a start.
+    Outputs that are less than `faintest` times as probable as the best complete one are left out as soon as that is
+    known. With `steps` it gives up on outputs that are not complete after so many, and there may be none for a start.
     """
     beam = whole_number("beam", beam, 1)
     beams = [[start] for start in starts]
@@ -94,8 +109,17 @@ def beam_search(
             for token in _top(values, beam):
                 grown[item].append(grammar.extend(state, int(token), float(values[token])))
         # A log-probability only falls as an output grows, so what is left out now could not come back.
-        beams = [sorted(states, key=lambda state: -state.log_p)[:beam] for states in grown]
+        beams = [_best(states, beam, faintest) for states in grown]
     return beams
+
+
+def _best(states: Sequence[S], n: int, faintest: float) -> list[S]:
+    """Return the `n` most probable outputs, the best first, without those that the best complete one outshines."""
+    best = sorted(states, key=lambda state: -state.log_p)[:n]
+    if not faintest:
+        return best
+    complete = next((state.log_p for state in best if state.is_complete), -math.inf)
+    return [state for state in best if state.log_p >= complete + math.log(faintest)]
 
 
 def log_softmax(logits: Logits, allowed: Bools) -> npt.NDArray[np.float64]:

@@ -24,8 +24,8 @@ from treepiece.models.ar import AutoregressiveModel
 from treepiece.models.layers import DecoderLayer, Pointer
 from treepiece.models.linear import LinearDecoder
 from treepiece.models.nar import NonAutoregressiveModel
-from treepiece.runtime.ar import ENCODE, KNOWN, PAST, STEP
-from treepiece.runtime.nar import PARSE
+from treepiece.runtime.ar import KNOWN, PAST
+from treepiece.runtime.graphs import ENCODE, PARSE, STEP
 
 _NEVER = -1e30
 

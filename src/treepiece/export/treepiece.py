@@ -26,8 +26,7 @@ from treepiece.export.modules import AfterSelfAttention, States, linear
 from treepiece.models.layers import Pointer, positions
 from treepiece.models.ranking import Ranker
 from treepiece.models.treepiece import SpanDecoder, TreePieceModel, UnitDecoder
-from treepiece.runtime.judging import JUDGE
-from treepiece.runtime.treepiece import PARSE, PREFIX, SKELETON, SPANS, UNITS
+from treepiece.runtime.graphs import JUDGE, PARSE, PREFIX, SKELETON, SPANS, UNITS
 from treepiece.tokenizer.assembly import Order, assemble
 
 _NEVER = -1e30

@@ -17,7 +17,7 @@ from treepiece.decoding.grammar import Partial, UnitGrammar
 from treepiece.decoding.judging import judge_parses, write_frames
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.decoding.parse import Parse, fill_leaves
-from treepiece.decoding.ranking import CANDIDATES, SURE, rerank
+from treepiece.decoding.ranking import CANDIDATES, FAINTEST, SURE, rerank
 from treepiece.decoding.search import Candidate, Logits, search_units
 from treepiece.decoding.skeleton import SkeletonTokens, read_skeleton
 from treepiece.definition import DecoderConfig
@@ -226,13 +226,15 @@ class TreePieceModel(nn.Module):
         sure = float(self.sure)
         doubtful = [item for item, (best,) in enumerate(beams) if exp(best.log_p) < sure]
         if doubtful:
-            for item, few in zip(doubtful, self.search(memory.select(doubtful), beam=CANDIDATES), strict=True):
+            found = self.search(memory.select(doubtful), beam=CANDIDATES, faintest=FAINTEST)
+            for item, few in zip(doubtful, found, strict=True):
                 beams[item] = few
         return beams
 
-    def search(self, memory: Memory, *, beam: int) -> list[list[Candidate]]:
+    def search(self, memory: Memory, *, beam: int, faintest: float = 0.0) -> list[list[Candidate]]:
         """Return up to `beam` skeletons of each utterance, the most probable first."""
-        return search_units(len(memory.states), lambda rows: self.score(rows, memory), self.grammar, beam=beam)
+        n = len(memory.states)
+        return search_units(n, lambda rows: self.score(rows, memory), self.grammar, beam=beam, faintest=faintest)
 
     def score(self, rows: Sequence[tuple[int, Partial]], memory: Memory, symbols: Tensor | None = None) -> Logits:
         """Return the logits of the next unit of each tree that is being written; for `symbols` see `UnitDecoder`."""

@@ -16,9 +16,8 @@ from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Logits, beam_search
 from treepiece.definition import Definition
 from treepiece.runtime.chunks import chunks
-from treepiece.runtime.graphs import Array, Graphs
+from treepiece.runtime.graphs import ENCODE, STEP, Array, Graphs
 
-ENCODE, STEP = "encode", "step"
 KNOWN = ("keys_0", "values_0", "keys_1", "values_1", "pointers", "bias")
 """What every step needs to know of an utterance: what the two layers attend to, and how pointers are scored."""
 PAST = ("past_keys_0", "past_values_0", "past_keys_1", "past_values_1")
@@ -104,4 +103,4 @@ class _Score:
             self._repeated = {name: np.repeat(part, n_rows, axis=0) for name, part in self._known.items()}
         # On its own a step is a little faster with two threads. In a parse they compete with those of `encode`, which
         # go on waiting for work for a while, and the parse takes half as long again.
-        return self._graphs.run(STEP, inputs | self._repeated, small=True)
+        return self._graphs.run(STEP, inputs | self._repeated)

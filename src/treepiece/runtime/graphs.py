@@ -17,6 +17,12 @@ from treepiece.ort import ort
 Array = npt.NDArray[Any]
 
 FOLDER = "onnx"
+PARSE, UNITS, SPANS, PREFIX, SKELETON, JUDGE = "parse", "units", "spans", "prefix", "skeleton", "judge"
+"""The graphs of TreePiece; the non-autoregressive parser has `PARSE` alone."""
+ENCODE, STEP = "encode", "step"
+"""The graphs of the autoregressive parser."""
+_LARGE = frozenset({PARSE, ENCODE, JUDGE})
+"""A run of these is shared among threads. For one of the others, waking them takes longer than it saves."""
 
 
 class Precision(StrEnum):
@@ -54,30 +60,27 @@ class Graphs:
         self._sessions: dict[str, ort.InferenceSession] = {}
         self._lock = threading.Lock()
 
-    def run(self, name: str, inputs: Mapping[str, Array], *, small: bool = False) -> list[Array]:
-        """Return the outputs of a graph; a `small` one has a single thread, because waking others costs more."""
-        session = self._sessions.get(name) or self._open(name, 1 if small else self.threads)
+    def run(self, name: str, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs of a graph."""
+        session = self._sessions.get(name) or self.open(name)
         outputs: list[Array] = session.run(None, inputs)
         return outputs
 
-    def open(self, name: str) -> None:
-        """Open a graph before it is run."""
-        self._open(name, self.threads)
-
-    def open_all(self, first: str) -> None:
-        """Open every graph, so that nothing has to be read later; all but the `first` are small."""
-        self.open(first)
-        start = graph_file(self.precision, "").removesuffix(".onnx")
-        for file in self.bundle.files:
-            if file.startswith(start):
-                self._open(file.removeprefix(start).removesuffix(".onnx"), 1)
-
-    def _open(self, name: str, threads: int) -> ort.InferenceSession:
+    def open(self, name: str) -> ort.InferenceSession:
+        """Open a graph, if it is not open yet."""
         with self._lock:
             if name not in self._sessions:
                 file = graph_file(self.precision, name)
+                threads = self.threads if name in _LARGE else 1
                 self._sessions[name] = open_session(self.bundle.read(file), threads, str(self.bundle.folder / file))
             return self._sessions[name]
+
+    def open_all(self) -> None:
+        """Open every graph, so that nothing has to be read later."""
+        start = graph_file(self.precision, "").removesuffix(".onnx")
+        for file in self.bundle.files:
+            if file.startswith(start):
+                self.open(file.removeprefix(start).removesuffix(".onnx"))
 
 
 def open_session(graph: bytes, threads: int, path: str) -> ort.InferenceSession:

@@ -11,9 +11,8 @@ from treepiece.decoding.judging import judge_parses, write_frames
 from treepiece.decoding.linear import LinearVocabulary
 from treepiece.decoding.parse import Parse
 from treepiece.runtime.chunks import chunks
-from treepiece.runtime.graphs import Graphs
+from treepiece.runtime.graphs import JUDGE, Graphs
 
-JUDGE = "judge"
 _START = -1
 
 
@@ -50,6 +49,6 @@ class JudgeRuntime:
             "wanted": wanted,
             "states": states[np.newaxis],
         }
-        log_p, share = self._graphs.run(JUDGE, inputs, small=True)
+        log_p, share = self._graphs.run(JUDGE, inputs)
         log_q = [float(row[: len(tokens)].sum()) for row, tokens in zip(log_p, frames, strict=True)]
         return log_q, float(share[0])

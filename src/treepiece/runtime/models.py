@@ -14,11 +14,11 @@ from treepiece.decoding.parse import Parse
 from treepiece.decoding.ranking import SURE
 from treepiece.definition import Definition, ModelKind
 from treepiece.errors import BundleError, TextError
-from treepiece.runtime.ar import ENCODE, AutoregressiveRuntime
+from treepiece.runtime.ar import AutoregressiveRuntime
 from treepiece.runtime.confidence import Temperatures
-from treepiece.runtime.graphs import Graphs, Precision, precisions_in
+from treepiece.runtime.graphs import ENCODE, PARSE, Graphs, Precision, precisions_in
 from treepiece.runtime.nar import NonAutoregressiveRuntime
-from treepiece.runtime.treepiece import PARSE, TreePieceRuntime
+from treepiece.runtime.treepiece import TreePieceRuntime
 from treepiece.shipped import find_graphs
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer

@@ -11,9 +11,7 @@ from treepiece.decoding.parse import Parse
 from treepiece.decoding.search import Logits
 from treepiece.definition import Definition
 from treepiece.errors import OptionError
-from treepiece.runtime.graphs import Graphs
-
-PARSE = "parse"
+from treepiece.runtime.graphs import PARSE, Graphs
 
 
 class NonAutoregressiveRuntime:

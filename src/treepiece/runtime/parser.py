@@ -83,7 +83,7 @@ class Parser:
     def open(self) -> None:
         """Open all graphs now: from here on nothing is read from the bundle, and its folder may change or go."""
         for model in (self.model, self._together):
-            model.graphs.open_all(first_graph(self.bundle))
+            model.graphs.open_all()
 
     @cached_property
     def _together(self) -> RuntimeModel:

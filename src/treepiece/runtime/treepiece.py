@@ -17,17 +17,16 @@ import numpy.typing as npt
 
 from treepiece.decoding.grammar import Partial
 from treepiece.decoding.parse import Parse, fill_leaves
-from treepiece.decoding.ranking import CANDIDATES, SURE, rerank
+from treepiece.decoding.ranking import CANDIDATES, FAINTEST, SURE, rerank
 from treepiece.decoding.search import Candidate, Logits, beam_search, merge_equal_trees
 from treepiece.decoding.skeleton import read_skeleton
 from treepiece.definition import Definition
 from treepiece.runtime.chunks import chunks
-from treepiece.runtime.graphs import Array, Graphs
+from treepiece.runtime.graphs import PARSE, PREFIX, SKELETON, SPANS, UNITS, Array, Graphs
 from treepiece.runtime.judging import JudgeRuntime
 from treepiece.tokenizer.assembly import Order, assemble
 from treepiece.trees.node import Node
 
-PARSE, UNITS, SPANS, PREFIX, SKELETON = "parse", "units", "spans", "prefix", "skeleton"
 _KEPT = 1 << 14
 
 States = npt.NDArray[np.float32]
@@ -90,7 +89,8 @@ class TreePieceRuntime:
             return self._score(rows, states) if rows[0][1].unit_ids else first[np.newaxis]
 
         width = max(beam, CANDIDATES) if self.ranks or self.judges else beam
-        (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=width)
+        faintest = FAINTEST if beam == 1 else 0.0
+        (found,) = beam_search([self.grammar.start()], score, self.grammar, beam=width, faintest=faintest)
         parses = self._fill(merge_equal_trees(found, self.grammar), states)
         if self._judge is not None and self.judges:
             parses = self._judge.judge(parses, states)
@@ -102,7 +102,7 @@ class TreePieceRuntime:
         logits: list[Logits] = []
         for part in chunks(len(rows), len(states)):
             inputs = {"prefix": np.concatenate(prefixes[part]), "states": _repeat(states, len(prefixes[part]))}
-            logits += self.graphs.run(UNITS, inputs, small=True)
+            logits += self.graphs.run(UNITS, inputs)
         return logits[0] if len(logits) == 1 else np.concatenate(logits)
 
     def _fill(self, candidates: Sequence[Candidate], states: States) -> list[Parse]:
@@ -128,7 +128,7 @@ class TreePieceRuntime:
         padded = np.zeros((len(read), max(1, *map(len, read)), states.shape[1]), np.float32)
         for place, rows in enumerate(read):
             padded[place, : len(rows)] = rows
-        return self.graphs.run(SPANS, {"rows": padded, "states": _repeat(states, len(read))}, small=True)
+        return self.graphs.run(SPANS, {"rows": padded, "states": _repeat(states, len(read))})
 
     def _candidate(self, partial: Partial) -> Candidate:
         return Candidate(self._tree(partial.unit_ids)[0], partial.unit_ids, partial.log_p)
@@ -140,7 +140,7 @@ class TreePieceRuntime:
     def _compute_prefix(self, unit_ids: tuple[int, ...], holes: tuple[int, ...]) -> Array:
         """Return what the unit decoder makes of a prefix. Shape: (1, width)."""
         inputs = {"units": np.array([(self._start, *unit_ids)]), "holes": np.array([holes])}
-        return self.graphs.run(PREFIX, inputs, small=True)[0]
+        return self.graphs.run(PREFIX, inputs)[0]
 
     def _compute_rows(self, skeleton: Node) -> tuple[Array, npt.NDArray[np.intp]]:
         """Return what the span decoder makes of the nodes of a skeleton, and which of them are its leaves.
@@ -148,7 +148,7 @@ class TreePieceRuntime:
         Without a ranker the leaves are all that is asked for. Shape: (nodes, width), (leaves,).
         """
         tokens, leaves = read_skeleton(skeleton, self._label_ids, self._closing)
-        (states,) = self.graphs.run(SKELETON, {"tokens": np.array([tokens])}, small=True)
+        (states,) = self.graphs.run(SKELETON, {"tokens": np.array([tokens])})
         nodes = [place for place, token in enumerate(tokens) if token != self._closing] if self._has_ranker else leaves
         rows: Array = states[0, list(nodes)]
         return rows, np.searchsorted(nodes, leaves)
