@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from reproduction.report.latency import mean_time
 from reproduction.report.markdown import NOT_RUN, listed, not_run, number, percent, section, spread, table
 from reproduction.report.paper import BATCH, EPOCHS, SEEDS, TABLE_1
 from reproduction.report.results import KINDS, SECOND_LOOKS, Results, mixed_with
-from reproduction.store import Json
 
-_SYSTEMS = {"treepiece": "greedy", "ar": "greedy", "nar": "parallel"}
 _ENGINES = {"int8": "int8 on ONNX Runtime", "torch": "PyTorch"}
 _DIFFERENCES = f"""\
 The paper trains the RoBERTa-base encoder (12 layers, width 768) in batches of {BATCH} for up to {EPOCHS} epochs
@@ -48,15 +47,15 @@ def _table(results: Results) -> str:
         _row(
             "decoding, ms",
             {k: f"{c.decoding:.0f}" for k, c in TABLE_1.items()},
-            {k: number(_time(results, k, "int8", "decoding")) for k in KINDS},
+            {k: number(mean_time(results, k, "int8", "decoding")) for k in KINDS},
         ),
         _row(
             "inference, ms",
             {k: f"{c.inference:.0f}" for k, c in TABLE_1.items()},
-            {k: number(_time(results, k, "int8", "full")) for k in KINDS},
+            {k: number(mean_time(results, k, "int8", "full")) for k in KINDS},
         ),
-        _row("decoding in PyTorch, ms", {}, {k: number(_time(results, k, "torch", "decoding")) for k in KINDS}),
-        _row("inference in PyTorch, ms", {}, {k: number(_time(results, k, "torch", "full")) for k in KINDS}),
+        _row("decoding in PyTorch, ms", {}, {k: number(mean_time(results, k, "torch", "decoding")) for k in KINDS}),
+        _row("inference in PyTorch, ms", {}, {k: number(mean_time(results, k, "torch", "full")) for k in KINDS}),
         _row("decoder passes a tree", {}, {k: spread(results.numbers(k, "passes")) for k in KINDS}),
         _row("outputs that are no tree", {}, {k: spread(results.numbers(k, "invalid"), 0) for k in KINDS}),
         _row("epochs", dict.fromkeys(KINDS, f"up to {EPOCHS}"), {k: spread(results.epochs(k), 0) for k in KINDS}),
@@ -69,23 +68,12 @@ def _row(name: str, paper: dict[str, str], here: dict[str, str]) -> list[str]:
     return [name] + [cell for kind in KINDS for cell in (paper.get(kind, ""), here[kind])]
 
 
-def _time(results: Results, kind: str, engine: str, what: str, system: str | None = None) -> float | None:
-    """Return the mean milliseconds that the latency benchmark has of a parser; by default, of greedy search."""
-    latency = results.get("latency")
-    rows: list[Json] = latency["script"]["table"] if latency else []
-    wanted = kind, engine, system or _SYSTEMS[kind]
-    found = [
-        row[what]["mean"] for row in rows if (row["model"], row["engine"], row["system"]) == wanted and what in row
-    ]
-    return float(found[0]) if found else None
-
-
 def _second_look(results: Results) -> str:
     """Return what TreePiece reaches when it looks again where it doubts, which the paper does not, if it can."""
     for name, setting in SECOND_LOOKS.items():
         em, em_s = (percent(results.numbers("treepiece", score, setting)) for score in ("em", "em_s"))
         if em != NOT_RUN:
-            decoding, full = (_time(results, "treepiece", "int8", what, name) for what in ("decoding", "full"))
+            decoding, full = (mean_time(results, "treepiece", "int8", what, name) for what in ("decoding", "full"))
             times = f" (decoding {number(decoding)} ms, inference {number(full)} ms)" if full else ""
             return (
                 "All three search greedily here, as in the paper. TreePiece as it parses by default, with a second "
@@ -107,7 +95,8 @@ def _ratios(results: Results) -> str:
         cells = [
             f"{text} {above / below:.2f}"
             for text, one, other, what in pairs
-            if (above := _time(results, one, engine, what)) and (below := _time(results, other, engine, what) or 0) > 0
+            if (above := mean_time(results, one, engine, what))
+            and (below := mean_time(results, other, engine, what) or 0) > 0
         ]
         if cells:
             lines.append(f"- {name}: {'; '.join(cells)}.")

@@ -9,6 +9,7 @@ from reproduction.report.accuracy import compared, groups, precisions
 from reproduction.report.confidence import confidence
 from reproduction.report.headline import headline
 from reproduction.report.inside import inside
+from reproduction.report.latency import latency
 from reproduction.report.markdown import wrap
 from reproduction.report.results import Results
 from reproduction.report.searching import searching
@@ -49,6 +50,7 @@ def write_report(store: Store, docs: Path) -> Path:
         compared(results),
         groups(results),
         searching(results),
+        latency(results),
         precisions(results),
         confidence(results, figures),
         passes(results, figures),

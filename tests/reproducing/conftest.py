@@ -85,12 +85,13 @@ def made_up_latency(arguments):
     assert [text.partition("=")[0] for text in arguments if "=" in text] == list(KINDS)
     times = {"median": 1.0, "p95": 2.0, "mean": 1.5}
     systems = {"treepiece": "greedy", "ar": "greedy", "nar": "parallel"}
+    ratios = dict.fromkeys(("full_over_encoder_int8_greedy", "full_over_encoder_int8_greedy_mean"), 1.25)
     table = [
         {"model": kind, "engine": engine, "system": system, "full": times, "decoding": times}
         for kind, system in systems.items()
         for engine in ("float", "int8")
     ]
-    return {"mode": "bundles", "rows": 500, "table": table}
+    return {"mode": "bundles", "rows": 500, "threads": 2, "table": table, "ratios": ratios}
 
 
 @pytest.fixture(scope="session")

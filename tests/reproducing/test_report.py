@@ -44,6 +44,7 @@ def test_a_whole_page(done):
         "The model inside",
         "Row by row",
         "Ways to search",
+        "Latency",
         "8 bits",
         "Confidence",
         "Figure 3",
@@ -53,6 +54,8 @@ def test_a_whole_page(done):
         assert re.search(rf"^## .*{title}", text, re.MULTILINE), title
     assert "TreePiece (seed 0) against AR (seed 0)" in text
     assert "| batch 64 |" in text
+    assert "| ONNX Runtime, int8 | NAR |  | 1.00 (2.00) | 1.50 | 1.00 (2.00) | 1.50 |" in text
+    assert "| full TreePiece parse / encoder | at most 1.2 | 1.25 (1.25) |  |  |" in text
     for figure in re.findall(r"\]\((figures/[\w-]+\.png)\)", text):
         assert (done / "docs" / figure).read_bytes().startswith(b"\x89PNG")
     assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 120
@@ -67,7 +70,7 @@ def test_no_place_on_a_disk_is_named(done):
 def test_an_empty_page_says_so(tmp_path):
     assert main(["--work", str(tmp_path / "none"), "--docs", str(tmp_path), "--only", "report"]) == 0
     text = page(tmp_path)
-    assert text.count("Not run yet: `python -m reproduction --only") == 11
+    assert text.count("Not run yet: `python -m reproduction --only") == 12
     assert "| EM, % | 86.78 | not run yet | 86.99 | not run yet | 86.22 | not run yet |" in text
 
 
