@@ -29,7 +29,7 @@ PRICE = 0.01
 LEVELS = tuple(round(0.3 + 0.05 * step, 2) for step in range(14))
 """The levels to choose from, 0.3 to 0.95: some rows are always in doubt, and some never."""
 _BATCH = 128
-_NEVER, _ALWAYS = 0.0, 2.0
+_NEVER = 0.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def fit_sureness(model: TreePieceModel, examples: Sequence[Example]) -> None:
         greedy = model.search(encode_utterances(model.encoder, utterances), beam=1)
         model.sure.fill_(_NEVER)
         before = model.parse(utterances)
-        model.sure.fill_(_ALWAYS)
+        model.sure.fill_(max(LEVELS))  # a look at what is more probable would count at no level
         after = model.parse(utterances)
         for example, (tree,), (first,), (second,) in zip(chunk, greedy, before, after, strict=True):
             found.append((np.exp(tree.log_p), float(_is_right(example, second)) - float(_is_right(example, first))))

@@ -41,6 +41,7 @@ def fit_weights(model: TreePieceModel, examples: Sequence[Example]) -> None:
     was_training = model.training
     model.eval()
     model.sure.fill_(SURE)
+    examples = sorted(examples, key=lambda example: len(example.subwords.ids))  # so that batches have little padding
     if model.spans.ranker is not None and model.ranks:
         model.spans.ranker.weight.fill_(best_weight(_ranked_beams(model, examples)))
     if model.judge is not None and model.judges:
