@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from treepiece.training.recipe import Recipe
 
 LOW_KINDS = ("treepiece", "ar")
-RATES = (1.0, 0.3)
-"""Factors of the recipe's learning rates that are tried. The decoders of a source model can write trees already, and
-large steps make them forget; but the embeddings of labels that they have never seen start from nothing, and with few
-rows there are few steps. Which of the two weighs more depends on how many rows there are."""
+RATES = (1.0,)
+"""Factors of the recipe's learning rates that are tried, unless others are asked for. The decoders of a source model
+can write trees already, and large steps make them forget; but the embeddings of labels that they have never seen start
+from nothing, and with few rows there are few steps."""
 
 
 @dataclass(frozen=True)

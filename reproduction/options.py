@@ -26,7 +26,7 @@ class Options:
     seeds: int = 1
     only: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
-    latency_rows: int = 500
+    latency_rows: int = 200
     ablation_rows: int = 8000
     ablation_epochs: int = 2
     variants: tuple[str, ...] = ()
@@ -105,7 +105,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--ablation-epochs", type=int, default=default.ablation_epochs, metavar="N", help="[default: %(default)s]")
     add("--variants", nargs="+", default=[], metavar="NAME", help="ablations to run  [default: all]")
     add("--spis", nargs="+", type=int, default=SPIS, metavar="N", help="samples per intent and slot  [default: all]")
-    add("--rates", nargs="+", type=float, default=[], metavar="X", help="factors of the low-resource learning rates")
+    add(
+        "--rates",
+        nargs="+",
+        type=float,
+        default=[],
+        metavar="X",
+        help="factors of the low-resource learning rates, the best is kept  [default: 1]",
+    )
     add("--from-scratch", action="store_true", help="low-resource training without the other domains first, too")
     add("--recipes", type=Path, default=default.recipes, metavar="DIR", help="recipes  [default: recipes]")
     add("--docs", type=Path, default=default.docs, metavar="DIR", help="where results.md is written  [default: docs]")
