@@ -1,5 +1,7 @@
 """A model looks again where that was worth it on rows that it was not trained on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,10 +14,12 @@ from tiny import export_tiny, tiny_model  # noqa: E402
 from treepiece.decoding.ranking import SURE  # noqa: E402
 from treepiece.models.trained import load_model, save_model  # noqa: E402
 from treepiece.runtime.parser import Parser  # noqa: E402
-from treepiece.training.doubting import LEVELS, PRICE, best_level, fit_sureness  # noqa: E402
+from treepiece.training.doubting import LEVELS, PRICE, best_level  # noqa: E402
 from treepiece.training.examples import make_examples  # noqa: E402
+from treepiece.training.looking import look_again  # noqa: E402
 from treepiece.training.prediction import count_matches  # noqa: E402
 from treepiece.training.weighing import fit_weights  # noqa: E402
+from treepiece.trees.frame import Frame  # noqa: E402
 
 looks = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([-1.0, 0.0, 0.0, 1.0])), max_size=30)
 
@@ -39,7 +43,7 @@ def test_without_rows_the_default_stays():
 def test_the_fitted_level_has_the_best_value_of_all(toy, tiny_encoder):
     trained = tiny_model(tiny_encoder, judged=True)
     examples = make_examples(toy(60), trained.subwords)[0]
-    fit_sureness(trained.model, examples)
+    fit_weights(trained.model, examples)
     fitted = float(trained.model.sure)
 
     def value(level):
@@ -51,6 +55,39 @@ def test_the_fitted_level_has_the_best_value_of_all(toy, tiny_encoder):
         return int(count_matches(trained.model, examples)[1]) - PRICE * n_looks
 
     assert value(fitted) == pytest.approx(max(map(value, LEVELS)))
+
+
+@pytest.mark.parametrize(("ranked", "judged"), [(True, False), (False, True), (True, True)])
+def test_a_look_sees_what_comes_of_parsing_with_and_without_one(ranked, judged, toy, tiny_encoder):
+    trained = tiny_model(tiny_encoder, ranked=ranked, judged=judged)
+    model = trained.model
+    for part in (model.spans.ranker, model.judge):
+        if part is not None:
+            part.weight.fill_(0.7)
+    examples = sorted(make_examples(toy(60), trained.subwords)[0], key=lambda example: len(example.subwords.ids))
+    answers = []
+    for sure in (0.0, 2.0):
+        model.sure.fill_(sure)
+        answers.append([model.parse([example.subwords])[0][0] for example in examples])
+    # Rows whose right answer is, in turns, the one before a look and the one after it: there are gains and losses.
+    examples = [answered(one, answers[place % 2][place]) for place, one in enumerate(examples)]
+    right = [[is_right(*pair) for pair in zip(examples, few, strict=True)] for few in answers]
+    gains = [after - before for before, after in zip(*right, strict=True)]
+    assert {-1, 0, 1} == set(gains)
+    looks = look_again(model, examples, level=2.0)
+    assert [look.was_right for look in looks] == right[0]
+    assert [look.gain(0.7, model.judge.share if judged else 0.0) for look in looks] == gains
+    assert look_again(model, examples, level=0.0) == []
+
+
+def answered(example, parse):
+    """Return an example whose right answer is a parse."""
+    chars = [example.subwords.chars(span) for span in parse.spans]
+    return replace(example, frame=Frame.from_chars(example.frame.utterance, parse.skeleton, chars), spans=parse.spans)
+
+
+def is_right(example, parse):
+    return (parse.skeleton, parse.spans) == (example.frame.skeleton, tuple(example.spans))
 
 
 def test_a_model_without_second_looks_has_nothing_to_fit(toy, tiny_encoder):

@@ -188,6 +188,12 @@ class TreePieceModel(nn.Module):
             assert self.spans.ranker is not None  # what `ranks` says
             scores = iter((self.spans.ranker.weight * self.rank(reading)).tolist())
             beams = [rerank(few, [next(scores) for _ in few]) for few in beams]
+        return self.point(utterances, beams, reading)
+
+    def point(
+        self, utterances: Sequence[Subwords], beams: Sequence[Sequence[Candidate]], reading: Reading
+    ) -> list[list[Parse]]:
+        """Return the skeletons of each utterance with their spans, given what the span decoder makes of them."""
         starts, ends = (to_numpy(x.log_softmax(-1)) for x in self.spans.point(reading.states, reading.memory))
         parses: list[list[Parse]] = [[] for _ in utterances]
         pairs = [(item, candidate) for item, few in enumerate(beams) for candidate in few]

@@ -12,24 +12,15 @@ seen many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from treepiece.decoding.parse import Parse
 from treepiece.decoding.ranking import SURE
-from treepiece.models.treepiece import TreePieceModel
-from treepiece.models.utterances import encode_utterances
-from treepiece.training.examples import Example
 
 PRICE = 0.01
 """A look is worth it where one more tree in a hundred is right."""
 LEVELS = tuple(round(0.3 + 0.05 * step, 2) for step in range(14))
 """The levels to choose from, 0.3 to 0.95: some rows are always in doubt, and some never."""
-_BATCH = 128
-_NEVER = 0.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,28 +36,3 @@ def best_level(p: Floats, gains: Floats) -> float:
     """
     levels = sorted(LEVELS, key=lambda level: abs(level - SURE))
     return max(levels, key=lambda level: float((gains - PRICE)[p < level].sum()))
-
-
-@torch.no_grad()
-def fit_sureness(model: TreePieceModel, examples: Sequence[Example]) -> None:
-    """Give a model that ranks or judges the level that suits it best on examples that it was not trained on."""
-    was_training = model.training
-    model.eval()
-    found: list[tuple[float, float]] = []
-    for start in range(0, len(examples), _BATCH):
-        chunk = examples[start : start + _BATCH]
-        utterances = [example.subwords for example in chunk]
-        greedy = model.search(encode_utterances(model.encoder, utterances), beam=1)
-        model.sure.fill_(_NEVER)
-        before = model.parse(utterances)
-        model.sure.fill_(max(LEVELS))  # a look at what is more probable would count at no level
-        after = model.parse(utterances)
-        for example, (tree,), (first,), (second,) in zip(chunk, greedy, before, after, strict=True):
-            found.append((np.exp(tree.log_p), float(_is_right(example, second)) - float(_is_right(example, first))))
-    p, gains = np.array(found).reshape(-1, 2).T
-    model.sure.fill_(best_level(p, gains))
-    model.train(was_training)
-
-
-def _is_right(example: Example, parse: Parse) -> bool:
-    return (parse.skeleton, parse.spans) == (example.frame.skeleton, tuple(example.spans))

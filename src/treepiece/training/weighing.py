@@ -7,26 +7,23 @@ seen when a second look is worth it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from treepiece.decoding.ranking import SURE
 from treepiece.models.treepiece import TreePieceModel
-from treepiece.models.utterances import Memory, encode_utterances
-from treepiece.training.doubting import fit_sureness
+from treepiece.training.doubting import LEVELS, best_level
 from treepiece.training.examples import Example
+from treepiece.training.looking import Floats, Look, look_again
 
 FITTED = 2000
 """How many rows are enough for a weight, a single number: a tenth of them are in doubt."""
-_BATCH = 128
 _WEIGHTS = np.linspace(0.0, 4.0, 81)
 _TEMPERATURES = np.geomspace(0.5, 8.0, 25)
 _NEVER = -1e8
 
-Floats = npt.NDArray[np.float64]
 Beam = tuple[Floats, Floats, int]
 """The log-probabilities of a beam's candidates, their scores, and which of them is right."""
 
@@ -38,17 +35,22 @@ def fit_weights(model: TreePieceModel, examples: Sequence[Example]) -> None:
 
     The examples have to be others than those that were trained on.
     """
+    if not (model.ranks or model.judges):
+        return
     was_training = model.training
     model.eval()
-    model.sure.fill_(SURE)
-    examples = sorted(examples, key=lambda example: len(example.subwords.ids))  # so that batches have little padding
-    if model.spans.ranker is not None and model.ranks:
-        model.spans.ranker.weight.fill_(best_weight(_ranked_beams(model, examples)))
-    if model.judge is not None and model.judges:
-        model.judge.weight.fill_(best_weight(_judged_beams(model, examples)))
-    if model.ranks or model.judges:
-        fit_sureness(model, examples)
+    looks = look_again(model, examples, max(LEVELS))
     model.train(was_training)
+    doubtful = [look for look in looks if look.p < SURE]
+    weight = share = 0.0
+    if model.spans.ranker is not None and model.ranks:
+        weight = best_weight(_ranked_beams(doubtful))
+        model.spans.ranker.weight.fill_(weight)
+    if model.judge is not None and model.judges:
+        model.judge.weight.fill_(best_weight(_judged_beams(doubtful, weight)))
+        share = model.judge.share
+    gains = [look.gain(weight, share) for look in looks]
+    model.sure.fill_(best_level(np.array([look.p for look in looks]), np.array(gains, np.float64)))
 
 
 def best_weight(beams: Sequence[Beam]) -> float:
@@ -85,38 +87,19 @@ def _value(mixed: Floats, right: npt.NDArray[np.intp]) -> float:
     return max(float((chosen / t - np.log(np.exp(mixed / t).sum(axis=1))).mean()) for t in _TEMPERATURES)
 
 
-@torch.no_grad()
-def _ranked_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Beam]:
-    """Return the beams of doubtful rows that have the right skeleton, and the ranker's scores."""
-    found: list[Beam] = []
-    for chunk, memory in _batches(model, examples):
-        beams = model.search_for(memory, beam=1)
-        skeletons = [[candidate.skeleton for candidate in few] for few in beams]
-        scores = model.rank(model.read(skeletons, memory)).double().cpu().numpy()
-        parts = np.split(scores, np.cumsum([len(few) for few in beams])[:-1])
-        for example, few, names, part in zip(chunk, beams, skeletons, parts, strict=True):
-            if len(few) > 1 and example.frame.skeleton in names:
-                log_p = np.array([candidate.log_p for candidate in few])
-                found.append((log_p, part, names.index(example.frame.skeleton)))
-    return found
+def _ranked_beams(looks: Sequence[Look]) -> list[Beam]:
+    """Return the beams that have the right skeleton among others, and the ranker's scores."""
+    return [
+        (look.log_p, look.ranks, look.right_skeleton)
+        for look in looks
+        if len(look.log_p) > 1 and look.right_skeleton is not None
+    ]
 
 
-@torch.no_grad()
-def _judged_beams(model: TreePieceModel, examples: Sequence[Example]) -> list[Beam]:
-    """Return the beams of doubtful rows that have the right frame, and the judge's scores."""
-    found: list[Beam] = []
-    for chunk, memory in _batches(model, examples):
-        beams = model.candidates([example.subwords for example in chunk], memory, beam=1)
-        for example, few, scores in zip(chunk, beams, model.read_frames(beams, memory), strict=True):
-            frames = [(parse.skeleton, parse.spans) for parse in few]
-            right = example.frame.skeleton, tuple(example.spans)
-            if scores is not None and right in frames:
-                log_p = np.array([parse.log_p for parse in few])
-                found.append((log_p, scores.double().cpu().numpy(), frames.index(right)))
-    return found
-
-
-def _batches(model: TreePieceModel, examples: Sequence[Example]) -> Iterator[tuple[Sequence[Example], Memory]]:
-    for start in range(0, len(examples), _BATCH):
-        chunk = examples[start : start + _BATCH]
-        yield chunk, encode_utterances(model.encoder, [example.subwords for example in chunk])
+def _judged_beams(looks: Sequence[Look], weight: float) -> list[Beam]:
+    """Return the beams that have the right frame, as the judge gets them from the ranker, and the judge's scores."""
+    return [
+        (look.opinion(weight), look.log_q, look.right)
+        for look in looks
+        if look.log_q is not None and look.right is not None
+    ]
