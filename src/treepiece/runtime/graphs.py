@@ -21,8 +21,9 @@ PARSE, UNITS, SPANS, PREFIX, SKELETON, JUDGE = "parse", "units", "spans", "prefi
 """The graphs of TreePiece; the non-autoregressive parser has `PARSE` alone."""
 ENCODE, STEP = "encode", "step"
 """The graphs of the autoregressive parser."""
-_LARGE = frozenset({PARSE, ENCODE, JUDGE})
-"""A run of these is shared among threads. For one of the others, waking them takes longer than it saves."""
+_LARGE = frozenset({PARSE, ENCODE})
+"""The first graph of a parse, whose runs are shared among threads. For the others, waking threads takes longer than it
+saves; and a second graph with threads of its own is in the way of the first, whose threads go on looking for work."""
 
 
 class Precision(StrEnum):
