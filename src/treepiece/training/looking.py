@@ -14,20 +14,18 @@ from dataclasses import dataclass
 from math import exp
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from treepiece.decoding.parse import Parse
 from treepiece.decoding.ranking import CANDIDATES, FAINTEST
 from treepiece.models.treepiece import TreePieceModel
 from treepiece.models.utterances import encode_utterances
+from treepiece.training.doubting import Floats
 from treepiece.training.examples import Example
 from treepiece.trees.align import Span
 from treepiece.trees.node import Node
 
 _BATCH = 128
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from treepiece.decoding.ranking import SURE
 from treepiece.models.treepiece import TreePieceModel
-from treepiece.training.doubting import LEVELS, best_level
+from treepiece.training.doubting import LEVELS, Floats, best_level
 from treepiece.training.examples import Example
-from treepiece.training.looking import Floats, Look, look_again
+from treepiece.training.looking import Look, look_again
 
 FITTED = 2000
 """How many rows are enough for a weight, a single number: a tenth of them are in doubt."""
