@@ -1,6 +1,6 @@
-"""Cuts a tree into units, then parses a few requests with the model that comes with treepiece.
+"""Splits a tree into units, then parses a few requests with the bundled model.
 
-It needs no PyTorch and downloads nothing. With a folder that `treepiece export` wrote, it parses with that model:
+No PyTorch is needed and nothing is downloaded. Give a folder that `treepiece export` wrote to use that model instead:
 
     python examples/demo.py [FOLDER]
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from treepiece import Parser, TokenizerConfig, TreepieceError, TreePieceTokenizer
 from treepiece.data.toy import toy_frames
-from treepiece.trees.outline import outline
+from treepiece.trees.drawing import outline
 
 REQUESTS = (
     "remind me to text grace tonight",
@@ -31,7 +31,7 @@ def title(text: str) -> None:
 
 
 def show_units(colour: bool) -> None:
-    """Train a tree tokenizer on toy rows, and draw a tree that it writes in two units."""
+    """Train a tree tokenizer on toy rows, and draw a tree that it encodes as two units."""
     title("A tree tokenizer")
     frames = list(toy_frames(5000, seed=0))
     tokenizer = TreePieceTokenizer.train((frame.skeleton for frame in frames), TokenizerConfig(merges=150))
@@ -39,33 +39,33 @@ def show_units(colour: bool) -> None:
     nodes = sum(frame.skeleton.n_nodes for frame in frames) / len(frames)
     units = sum(map(len, encoded)) / len(frames)
     print(f"Learned from {len(frames):,} toy trees: {nodes:.2f} nodes a tree, {units:.2f} units a tree.")
-    print("The number beside a node is that of the unit that wrote it:\n")
+    print("The number beside a node is that of its unit:\n")
     frame = next(frame for frame, unit_ids in zip(frames, encoded, strict=True) if len(unit_ids) == 2)
     print(f"{frame.utterance}\n{tokenizer.draw(frame.tree, colour=colour)}\n")
 
 
 def show_parses(parser: Parser, colour: bool) -> None:
-    """Draw what a few requests mean."""
-    title("A parser that writes units")
+    """Draw the parses of a few requests."""
+    title("A parser that predicts units")
     for text in REQUESTS:
-        parser(text)  # the first texts open the graphs, which is not what a parse takes
+        parser(text)  # loads the graphs, so that the times below are those of parsing alone
     for text in REQUESTS:
         result = parser(text)
         print(f"{text}\n{result.draw(units=True, colour=colour)}")
         print(f"confidence {result.confidence:.2f}, {sum(result.times.values()):.1f} ms\n")
 
 
-def show_readings(parser: Parser, colour: bool) -> None:
-    """Draw several readings of one request."""
-    title("Several readings: nbest=3")
+def show_candidates(parser: Parser, colour: bool) -> None:
+    """Draw several candidates for one request."""
+    title("Several candidates: nbest=3")
     print(AMBIGUOUS)
-    for reading in parser(AMBIGUOUS, nbest=3).candidates:
-        print(f"{outline(reading.frame.tree, colour=colour)}\nscore {reading.score:.2f}")
+    for candidate in parser(AMBIGUOUS, nbest=3).candidates:
+        print(f"{outline(candidate.frame.tree, colour=colour)}\nscore {candidate.score:.2f}")
     print()
 
 
 def show_refusal(parser: Parser) -> None:
-    """Ask for something that the model has no intent for: it answers all the same, unless it is told not to guess."""
+    """Parse a request outside of the model's intents: with a minimum confidence, the parser refuses it."""
     title("What it does not know")
     print(OUTSIDE)
     for least in (0.0, LEAST):
@@ -75,7 +75,7 @@ def show_refusal(parser: Parser) -> None:
 
 
 def main() -> None:
-    """Run the demo; without a model, say what is missing after the part that needs none."""
+    """Run the demo; if the model cannot be loaded, say so after the part that needs none."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot draw lines shows question marks
     colour = sys.stdout.isatty()
@@ -86,7 +86,7 @@ def main() -> None:
     except TreepieceError as error:
         sys.exit(f"error: {error}")
     show_parses(parser, colour)
-    show_readings(parser, colour)
+    show_candidates(parser, colour)
     show_refusal(parser)
     command = Path(sys.executable).with_name("treepiece")
     shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command.name

@@ -11,7 +11,6 @@ import io
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from treepiece import Parser
 from treepiece.serving.app import create_app
-from treepiece.serving.run import Server, listen, server_config
+from treepiece.serving.server import listen, running
+from treepiece.serving.settings import Settings
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures"
 SIZE = (1280, 1375)
@@ -36,18 +36,9 @@ PROGRAMS = (os.environ.get("TREEPIECE_CHROMIUM"), "chromium", "chromium-browser"
 @contextmanager
 def served() -> Iterator[str]:
     """Serve the model in a thread; give the address."""
-    app = create_app(Parser.bundled())
-    started = threading.Event()
-    with listen("127.0.0.1", 0) as listener:
-        server = Server(server_config(app), app.state.service, started.set)
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        started.wait()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        finally:
-            server.should_exit = True
-            thread.join()
+    settings = Settings()
+    with listen("127.0.0.1", 0, settings) as listener, running(create_app(Parser.bundled(), settings), listener):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 def take(browser: Browser, address: str, theme: str) -> bytes:

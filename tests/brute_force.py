@@ -7,7 +7,7 @@ from itertools import combinations
 
 from treepiece.tokenizer.corpus import Corpus
 from treepiece.tokenizer.merges import BaseVocabulary
-from treepiece.tokenizer.shape import CLOSE, HOLE, Shape
+from treepiece.tokenizer.shape import CLOSE, PLACEHOLDER, Shape
 from treepiece.trees.node import Node
 
 Edge = tuple[int, ...]
@@ -39,7 +39,7 @@ def piece(
     for place, child in enumerate(node.children):
         below = (*path, place)
         if below in cuts:
-            tokens.append(HOLE)
+            tokens.append(PLACEHOLDER)
             cut_off.append((child, below))
         else:
             tokens += piece(child, below, cuts, labels, cut_off)
@@ -60,7 +60,7 @@ def scored_partitions(
     """Return every partition into units with its score, the best first."""
     found = []
     for pieces in partitions(tree, labels):
-        units = pieces if with_placeholders else [tuple(t for t in shape if t != HOLE) for shape in pieces]
+        units = pieces if with_placeholders else [tuple(t for t in shape if t != PLACEHOLDER) for shape in pieces]
         if all(unit in log_p for unit in units):
             score = sum(log_p[unit] for unit in units)
             if score > -math.inf:
@@ -149,4 +149,4 @@ def _joined_shape(tree: Node, joined: set[Edge], edge: Edge, labels: dict[str, i
         root = root[:-1]
     cuts = frozenset(set(edges(tree)) - inside)
     shape = piece(_at(tree, root), root, cuts, labels, [])
-    return tuple(token for token in shape if token != HOLE)
+    return tuple(token for token in shape if token != PLACEHOLDER)

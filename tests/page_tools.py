@@ -1,6 +1,6 @@
 """What the tests of the page read from it, and from the library."""
 
-READINGS = 4
+CANDIDATES = 4
 """How many the page asks for."""
 FIRST = "remind me to text grace tonight"
 NESTED = "find events near my parents' house this weekend"

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 PROGRAM = [sys.executable, "-c", "from treepiece.cli.main import run; run()", "serve"]
 LONGEST = 60
 """How many seconds a test waits for what comes at once: a busy machine may stand still for some of them."""
-PATIENT = {"answer_seconds": 300, "body_seconds": 300, "head_seconds": 300, "idle_seconds": 300}
+PATIENT = {"answer_seconds": 300, "body_seconds": 300, "idle_seconds": 300}
 """Settings of a server that nobody can be too slow for: a test of anything else must not end because time passes."""
 
 
@@ -25,7 +25,7 @@ def plain(value):
 
 def expected(parser, text, **options):
     """What the library says of a text, as JSON says it."""
-    return plain(json.loads(json.dumps(parser(text, **options).to_json())))
+    return plain(json.loads(json.dumps(parser(text, **options).to_dict())))
 
 
 @asynccontextmanager
@@ -78,21 +78,10 @@ async def until(is_true):
 @contextmanager
 def served(app):
     """A real server in a thread; gives its port."""
-    from treepiece.serving.run import Server, listen, server_config
+    from treepiece.serving.server import listen, running
 
-    started = threading.Event()
-    with listen("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
-        server = Server(server_config(app), app.state.service, started.set)
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        try:
-            assert started.wait(LONGEST)
-            yield port
-        finally:
-            server.should_exit = True
-            thread.join(2 * LONGEST)
-    assert not thread.is_alive()
+    with listen("127.0.0.1", 0, app.state.service.settings) as listener, running(app, listener):
+        yield listener.getsockname()[1]
 
 
 def reserve_port():
@@ -159,15 +148,16 @@ def wait_until(is_true, complaint):
         time.sleep(0.02)
 
 
+def metrics(port):
+    """The lines of a server's metrics."""
+    with connect(port) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return read_answer(connection)[2].decode().splitlines()
+
+
 def wait_until_metrics_say(port, line):
     """Wait until a server counts what it should."""
-
-    def is_said():
-        with connect(port) as connection:
-            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
-            return line in read_answer(connection)[2].decode().splitlines()
-
-    wait_until(is_said, line)
+    wait_until(lambda: line in metrics(port), line)
 
 
 class Process:

@@ -8,8 +8,8 @@ DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
 RUN = """
 import runpy, sys
 from pathlib import Path
-from treepiece import shipped
-shipped.GRAPHS_FOLDER = Path({graphs!r})
+from treepiece import bundle
+bundle.GRAPHS_FOLDER = Path({graphs!r})
 sys.argv = ["demo.py", *{arguments!r}]
 runpy.run_path({demo!r}, run_name="__main__")
 assert not {{"torch", "transformers", "onnx", "lightning", "huggingface_hub"}} & set(sys.modules)

@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tree
 from doc_session import Session
 from typer.testing import CliRunner
 
-from documentation.__main__ import DOCS, MADE
+from tools.docs.__main__ import DOCS, MADE
 from treepiece.cli.main import make_app
 
 
@@ -33,6 +33,7 @@ def session(tmp_path, monkeypatch, tiny_bundle, tiny_encoder):
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text(encoding="utf-8")], ids=name_of)
 def test_every_block_of_a_page(page, session):
     if page.stem == "spacy":
@@ -95,17 +96,17 @@ def test_a_block_that_is_wrong_is_noticed(code, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_made_is_up_to_date(name):
-    assert (DOCS / name).read_text(encoding="utf-8") == MADE[name](), "run `python -m documentation`"
+    assert (DOCS / name).read_text(encoding="utf-8") == MADE[name](), "run `python -m tools.docs`"
 
 
 def test_the_reference_names_what_help_names():
     """Every option of every command, and no other."""
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## treepiece (.*?)\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^##+ `treepiece (.*?)`\n(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL))
     app = make_app()
     for command, section in sections.items():
         result = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "300", "NO_COLOR": "1"})
-        assert options_in(result.stdout) - {"--help"} == options_in(section), command
+        assert options_in(result.stdout) == options_in(section), command
     assert {"parse", "serve", "tokenizer train", "data toy"} < sections.keys()
 
 
@@ -135,11 +136,12 @@ def test_the_metrics_are_those_of_the_code():
 
     written = set(re.findall(r"`(treepiece_[a-z_]+)`", (DOCS / "deployment.md").read_text(encoding="utf-8")))
     known = dict.fromkeys(("name", "kind", "version", "precision", "treepiece"), "")
-    page = Metrics(known, lambda: 0, 1).write().decode()
+    page = Metrics(known, waiting=lambda: 0, bound=1, under_way=lambda: 0).write().decode()
     made = re.findall(r"^# TYPE (treepiece_[a-z_]+) ", page, flags=re.MULTILINE)
     assert written == {name for name in made if not name.endswith("_created")}
 
 
+@pytest.mark.slow
 def test_the_site(tmp_path):
     """It can be built, all its links lead somewhere, and its pages ask nobody else for anything."""
     pytest.importorskip("material", reason="mkdocs-material is not installed: pip install 'treepiece[docs]'")

@@ -15,7 +15,7 @@ def subwords():
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
-    return SubwordTokenizer(tokenizer.to_str(), longest=32)
+    return SubwordTokenizer(tokenizer.to_str(), max_length=32, n_ids=100_000)
 
 
 @given(text=st.text(max_size=20))
@@ -33,23 +33,28 @@ def test_offsets_lead_back_to_the_text(subwords, text):
         assert utterance.chars(Span(place, place)).start == utterance.chars(Span(place, place)).end
 
 
-def test_ranges_that_touch_nothing():
+def test_ranges_that_overlap_nothing():
     assert covering([Span(0, 2), Span(3, 5)], Span(2, 3)) == Span(1, 1)
     assert covering([Span(0, 2), Span(3, 5)], Span(4, 4)) == Span(1, 1)
     assert covering([], Span(0, 3)) == Span(0, 0)
 
 
-def test_too_long_is_said(subwords):
+def test_an_utterance_that_is_too_long(subwords):
     with pytest.raises(TextError, match="an utterance of 42 subwords is too long: the encoder takes 32"):
         subwords.encode_batch(["a " * 40])
 
 
-def test_what_is_no_tokenizer():
+def test_text_that_is_no_tokenizer():
     with pytest.raises(TextError, match="the subword tokenizer cannot be read"):
-        SubwordTokenizer("{}", longest=9)
+        SubwordTokenizer("{}", max_length=9, n_ids=9)
 
 
 def test_a_tokenizer_without_special_tokens_is_refused():
     tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     with pytest.raises(TextError, match="one special token before an utterance and one after it"):
-        SubwordTokenizer(tokenizer.to_str(), longest=32)
+        SubwordTokenizer(tokenizer.to_str(), max_length=32, n_ids=100_000)
+
+
+def test_a_tokenizer_of_another_encoder_is_refused(subwords):
+    with pytest.raises(TextError, match=r"has the id \d+, but the encoder knows 2 subwords"):
+        SubwordTokenizer(subwords.text, max_length=32, n_ids=2)

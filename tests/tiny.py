@@ -8,7 +8,7 @@ from treepiece.data.rows import Row
 from treepiece.data.toy import toy_rows
 from treepiece.trees.frame import Frame
 
-SETTINGS = {"epochs": 2, "batch": 16, "decoder": {"n_heads": 2, "longest": 64}, "tokenizer": {"merges": 20}}
+SETTINGS = {"epochs": 2, "batch_size": 16, "decoder": {"n_heads": 2, "max_length": 64}, "tokenizer": {"merges": 20}}
 """A recipe for a very small model, but for its encoder."""
 
 
@@ -49,22 +49,27 @@ def write_tiny_encoder(folder):
     BertModel(config).save_pretrained(folder)
 
 
-def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False, judged=False):
+def tiny_model(encoder, kind="treepiece", n_rows=200, *, reranker=False):
     """Return a very small model with random weights, in which answers differ from text to text."""
     import torch
 
     from treepiece import TokenizerConfig, TreePieceTokenizer
     from treepiece.definition import DecoderConfig, Definition, ModelKind
-    from treepiece.models.build import build_model
     from treepiece.models.encoder import load_encoder
-    from treepiece.models.trained import TrainedModel
+    from treepiece.models.trained import TrainedModel, build_model
 
     skeletons = [row.skeleton for row in rows_of(n_rows)]
     kind = ModelKind(kind)
     units = TreePieceTokenizer.train(skeletons, TokenizerConfig(merges=20)) if kind is ModelKind.TREEPIECE else None
-    config = DecoderConfig(n_heads=2, longest=64)
+    config = DecoderConfig(n_heads=2, max_length=64)
     definition = Definition.of_trees(
-        kind, set(skeletons), decoder=config, composed=True, tokenizer=units, ranked=ranked, judged=judged, hinted=True
+        kind,
+        set(skeletons),
+        decoder=config,
+        compositional=True,
+        tokenizer=units,
+        reranker=reranker,
+        label_logits=True,
     )
     loaded, subwords = load_encoder(str(encoder))
     torch.manual_seed(1)
@@ -75,27 +80,17 @@ def tiny_model(encoder, kind="treepiece", n_rows=200, *, ranked=False, judged=Fa
     return TrainedModel(definition, model, subwords, {"recipe": {"encoder": "tiny"}, "rows": n_rows})
 
 
-class Silent:
-    """Watches an export without a word."""
-
-    def on_stage(self, name, total):
-        pass
-
-    def on_step(self, done):
-        pass
-
-
 def export_tiny(folder, trained):
     """Save a model and export it; return the folder of the bundle."""
-    from treepiece.export.exporting import ExportOptions, export_model
+    from treepiece.data.examples import make_examples
+    from treepiece.export.exporter import ExportOptions, export_model
     from treepiece.models.trained import save_model
-    from treepiece.training.examples import make_examples
 
     save_model(folder / "model", trained)
     examples, _ = make_examples(rows_of(60, seed=1), trained.subwords)
-    # Of random weights int8 makes other trees: doubtful answers are all that they have.
+    # Of random weights int8 makes other trees: low-confidence answers are all that they have.
     options = ExportOptions(least_agreement=0.0)
-    export_model(folder / "model", folder / "bundle", examples, Silent(), options, data="toy rows")
+    export_model(folder / "model", folder / "bundle", examples, data="toy rows", options=options)
     return folder / "bundle"
 
 

@@ -1,34 +1,51 @@
-"""A bundle: the folder that a model is kept in.
+"""A bundle: the folder of a model.
 
-    manifest.json         what this is, and the checksum of every other file
+    manifest.json         the format, and the checksum of every other file
     config.json           the kind of the model, its sizes, its labels
+    decoding.json         the settings of decoding
     training.json         recipe, data and scores of the training
     subwords.json         the encoder's subword tokenizer, in the format of Hugging Face
     tokenizer/            the tree tokenizer (TreePiece only)
-    weights.safetensors   the weights in PyTorch's names, in single or half precision; graphs do without
+    weights.safetensors   the weights by their names in PyTorch, in single or half precision; not needed for graphs
     onnx/                 graphs for the runtime, in single precision and in int8
-    runtime.json          what was measured when the graphs were made
+    runtime.json          the measurements of the export
     README.md             the model card
 
-There is no pickle in it. What is read has the checksum that was written, or an error says which file differs.
+No file uses pickle. The manifest has a checksum of every other file, the model card and training.json too. Opening a
+bundle checks all of them except weights and graphs, which are checked when they are read.
+
+Wherever a model is given as a string, it is a folder, except for one word:
+
+    bundled      to parse with: the graphs in src/treepiece/bundled, which every installation has
+                 to train from: the weights in checkpoints/topv2-minilm, which a clone of the repository has; they are
+                 twice as large as the graphs, and most people never train
+    ./bundled    a folder of the user's with that name
+
+A `Path` is always a folder, because `Path("./bundled")` and `Path("bundled")` are the same:
+
+>>> find_graphs("models/mine").as_posix()
+'models/mine'
+>>> find_graphs("./bundled").as_posix(), find_weights(Path("bundled")).as_posix()
+('bundled', 'bundled')
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from treepiece.errors import BundleError
-from treepiece.files import replace_files
 
 FORMAT = "treepiece.bundle"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 CONFIG = "config.json"
+DECODING = "decoding.json"
 TRAINING = "training.json"
 SUBWORDS = "subwords.json"
 TOKENIZER = "tokenizer"
@@ -39,14 +56,14 @@ CARD = "README.md"
 
 @dataclass(frozen=True)
 class Bundle:
-    """A folder whose manifest has been read; what is read from it is as the manifest says."""
+    """A folder whose manifest has been read; each file is checked against it."""
 
     folder: Path
     kind: str
     files: Mapping[str, str]
 
     def read(self, name: str) -> bytes:
-        """Return the contents of a file; raise if they are not what was written."""
+        """Return the contents of a file; raise if its checksum is wrong."""
         if name not in self.files:
             raise BundleError(f"{self.folder}: the bundle has no {name}: it holds {', '.join(sorted(self.files))}")
         data = _read(self.folder / name)
@@ -54,22 +71,43 @@ class Bundle:
             raise _damaged(self.folder / name)
         return data
 
-    def check_folder(self, name: str) -> None:
-        """Raise if a file below a folder of the bundle is not what was written."""
-        for file in self.files:
-            if file.startswith(f"{name}/"):
-                self.read(file)
+    def check(self, *, except_for: tuple[str, ...] = ()) -> None:
+        """Raise if a checksum is wrong; files whose names begin with one of `except_for` are left out."""
+        for name in self.files:
+            if not name.startswith(except_for):
+                self.read(name)
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Return the JSON object in a file."""
         return _object(self.read(name), self.folder / name)
 
 
-def write_bundle(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
-    """Write files and the manifest that lists them; where that fails, a bundle that was there before is unchanged.
+def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files so that each is either the old one or the new one; the last is replaced only after all others.
 
-    The files change places one after the other, in an instant, when all of them are on the disk. Someone who reads
-    in that instant is told by the checksums.
+    Nothing is replaced before everything is on the disk, so a full disk destroys no existing file.
+    """
+    # Drafts have fixed names: those of a killed process are overwritten the next time.
+    drafts = {folder / name: (folder / name).with_name(f".{Path(name).name}.draft") for name in files}
+    try:
+        for (path, draft), data in zip(drafts.items(), files.values(), strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, draft in drafts.items():
+            os.replace(draft, path)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+
+
+def write_bundle(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
+    """Write files and the manifest that lists them; if that fails, an existing bundle is unchanged.
+
+    The files are replaced one after the other, as soon as all of them are on the disk. The checksums reveal a bundle
+    that is read in between.
     """
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "files": digests}
@@ -80,7 +118,7 @@ def write_bundle(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
 
 
 def read_bundle(folder: str | Path, *, check: bool = True) -> Bundle:
-    """Return a bundle after checking its manifest and, unless that is left to reading, the checksum of each file."""
+    """Return a bundle after checking its manifest and, unless they are checked when read, the checksum of each file."""
     folder = Path(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -92,6 +130,11 @@ def read_bundle(folder: str | Path, *, check: bool = True) -> Bundle:
     version, kind, files = manifest.get("version"), manifest.get("kind"), manifest.get("files")
     if type(version) is not int or not isinstance(kind, str) or not isinstance(files, dict):
         raise BundleError(f"{path}: damaged: 'version', 'kind' and 'files' are missing; copy or train the model again")
+    if version < VERSION:
+        raise BundleError(
+            f"{path}: format version {version} is older than this treepiece reads ({VERSION}): export the model again "
+            "with `treepiece export --model DIR --output BUNDLE`, or train it again where DIR is that old too"
+        )
     if version > VERSION:
         raise BundleError(
             f"{path}: format version {version} is newer than this treepiece reads ({VERSION}): upgrade treepiece"
@@ -133,3 +176,40 @@ def _object(data: bytes, path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BundleError(f"{path}: damaged: expected a JSON object")
     return value
+
+
+BUNDLED = "bundled"
+"""The name of the model that comes with treepiece."""
+GRAPHS_FOLDER = Path(__file__).parent / "bundled"
+WEIGHTS_FOLDER = Path(__file__).parents[2] / "checkpoints" / "topv2-minilm"
+"""The folder of the weights in a clone of the repository; an installation from a wheel does not have it."""
+
+
+def find_graphs(model: str | Path) -> Path:
+    """Return the folder of a model to parse with."""
+    return _find(
+        model,
+        GRAPHS_FOLDER,
+        "this installation has no model in it",
+        "train one with `treepiece train`, export it with `treepiece export`, and give its folder",
+    )
+
+
+def find_weights(model: str | Path) -> Path:
+    """Return the folder of a model to train from, or to export."""
+    return _find(
+        model,
+        WEIGHTS_FOLDER,
+        "this installation has no weights to train from, a wheel holds graphs only",
+        "clone the repository, which has them in checkpoints/topv2-minilm, and install it with `pip install -e .`, "
+        "or give a folder that `treepiece train` wrote",
+    )
+
+
+def _find(model: str | Path, own: Path, fault: str, remedy: str) -> Path:
+    if model != BUNDLED:
+        return Path(model)
+    if (own / MANIFEST).is_file():
+        return own
+    hint = f"; the folder {BUNDLED} that is here is ./{BUNDLED}" if Path(BUNDLED).is_dir() else ""
+    raise BundleError(f"{BUNDLED}: {fault} (looked for {own / MANIFEST}): {remedy}{hint}")

@@ -1,22 +1,30 @@
-"""What a model is, apart from its weights: its kind, its labels, what may stand below what, and its sizes."""
+"""The definition of a model, apart from its weights: its kind, labels, pairs of parent and child labels, and sizes.
+
+A bundle stores it in config.json and tokenizer/, next to the subword tokenizer and the settings of decoding. All of it
+is checked when read: for a bundle from a faulty tool, the error names the file and the key.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from treepiece.decoding.grammar import Pair, UnitGrammar, label_pairs
-from treepiece.decoding.linear import LinearGrammar, LinearVocabulary
+from treepiece.bundle import CONFIG, DECODING, SUBWORDS, TOKENIZER, Bundle
+from treepiece.checks import whole_number
+from treepiece.decoding.linearization import TokenGrammar, TokenVocabulary
+from treepiece.decoding.search import Pair, UnitGrammar, label_pairs
+from treepiece.decoding.types import DecodingConfig
 from treepiece.errors import BundleError, TreepieceError
-from treepiece.options import fraction, whole_number
+from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.node import Node
 
 
 class ModelKind(StrEnum):
-    """Which of the three parsers."""
+    """The kinds of parsers."""
 
     TREEPIECE = "treepiece"
     AR = "ar"
@@ -25,36 +33,34 @@ class ModelKind(StrEnum):
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """Sizes of the decoders; their width is the encoder's. `longest` is how many places a decoder has."""
+    """Sizes of the decoders; their width is the encoder's. `max_length` is the number of positions of a decoder."""
 
     n_heads: int = 12
-    dropout: float = 0.1
-    longest: int = 256
+    max_length: int = 256
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012  # it is part of recipes
 
     def __post_init__(self) -> None:
         whole_number("n_heads", self.n_heads, 1)
-        whole_number("longest", self.longest, 4)
-        fraction("dropout", self.dropout)
+        whole_number("max_length", self.max_length, 4)
 
 
 @dataclass(frozen=True)
 class Definition:
-    """Everything that a model is built from beside its encoder; `tokenizer` is None for the baselines.
+    """The definition of a model except for its encoder; `tokenizer` is None for the baselines.
 
-    `pairs` are the parent and child labels that training had, `composed` tells whether unit embeddings are built from
-    labels and shape, `ranked` whether there is a ranker for the skeletons of a beam, `judged` whether there is a judge
-    for its whole frames, and `hinted` whether words hint at labels.
+    `pairs` are the parent and child labels of the training data. The other options are extensions of TreePiece beyond
+    the paper: `compositional` unit embeddings, `label_logits` from the subwords, and a `reranker`.
     """
 
     kind: ModelKind
     labels: tuple[str, ...]
     pairs: frozenset[Pair]
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
-    composed: bool = False
     tokenizer: TreePieceTokenizer | None = None
-    ranked: bool = False
-    judged: bool = False
-    hinted: bool = False
+    compositional: bool = False
+    label_logits: bool = False
+    reranker: bool = False
 
     @classmethod
     def of_trees(
@@ -63,31 +69,30 @@ class Definition:
         skeletons: Iterable[Node],
         *,
         decoder: DecoderConfig,
-        composed: bool = False,
         tokenizer: TreePieceTokenizer | None = None,
-        ranked: bool = False,
-        judged: bool = False,
-        hinted: bool = False,
+        compositional: bool = False,
+        label_logits: bool = False,
+        reranker: bool = False,
     ) -> Definition:
         """Return the definition of a model for trees like these."""
         pairs = label_pairs(skeletons)
         labels = tuple(sorted({child for _, child in pairs}))
-        return cls(kind, labels, frozenset(pairs), decoder, composed, tokenizer, ranked, judged, hinted)
+        return cls(kind, labels, frozenset(pairs), decoder, tokenizer, compositional, label_logits, reranker)
 
     def unit_grammar(self) -> UnitGrammar:
-        """Return what the units of a TreePiece model keep to."""
+        """Return the grammar of a TreePiece model's units."""
         if self.tokenizer is None:
             raise BundleError(f"a model of the kind {self.kind} has no units; its bundle has no tokenizer")
-        # The span decoder reads two tokens a node, so half of its places is how many nodes a tree may have.
-        return UnitGrammar(self.tokenizer.units, self.pairs, budget=self.decoder.longest // 2)
+        # The span decoder reads two tokens per node, so a tree has at most half as many nodes as it has positions.
+        return UnitGrammar(self.tokenizer.units, self.pairs, budget=self.decoder.max_length // 2)
 
-    def linear_vocabulary(self) -> LinearVocabulary:
-        """Return the tokens of the baselines."""
-        return LinearVocabulary(self.labels)
+    def token_vocabulary(self) -> TokenVocabulary:
+        """Return the token vocabulary of the baselines."""
+        return TokenVocabulary(self.labels)
 
-    def linear_grammar(self) -> LinearGrammar:
-        """Return what the tokens of the autoregressive baseline keep to."""
-        return LinearGrammar(self.linear_vocabulary(), self.pairs, budget=self.decoder.longest)
+    def token_grammar(self) -> TokenGrammar:
+        """Return the grammar of the autoregressive baseline's tokens."""
+        return TokenGrammar(self.token_vocabulary(), self.pairs, budget=self.decoder.max_length)
 
     def to_json(self) -> dict[str, Any]:
         """Return the definition without its tokenizer as a value that `json.dumps` can write."""
@@ -97,26 +102,98 @@ class Definition:
             "labels": list(self.labels),
             "pairs": [list(pair) for pair in pairs],
             "decoder": asdict(self.decoder),
-            "composed": self.composed,
-            "ranked": self.ranked,
-            "judged": self.judged,
-            "hinted": self.hinted,
+            "compositional": self.compositional,
+            "label_logits": self.label_logits,
+            "reranker": self.reranker,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], tokenizer: TreePieceTokenizer | None) -> Definition:
-        """Return the definition that `to_json` wrote."""
+        """Return the definition that `to_json` wrote; raise `BundleError` with the name of a wrong key."""
+        for name, is_valid in _CHECKS.items():
+            if name not in value:
+                raise BundleError(f"model.{name}: missing")
+            if not is_valid(value[name]):
+                raise BundleError(f"model.{name}: not what a model can have: {value[name]!r:.60}")
+        for size in fields(DecoderConfig):
+            if size.name not in value["decoder"]:
+                raise BundleError(f"model.decoder.{size.name}: missing")
+        pairs = frozenset((parent, child) for parent, child in value["pairs"])
+        for label in {label for pair in pairs for label in pair} - {None, *value["labels"]}:
+            raise BundleError(f"model.pairs: the label {label!r:.60} is not among model.labels")
         try:
             return cls(
                 ModelKind(value["kind"]),
                 tuple(value["labels"]),
-                frozenset((parent, child) for parent, child in value["pairs"]),
+                pairs,
                 DecoderConfig(**value["decoder"]),
-                bool(value["composed"]),
                 tokenizer,
-                *(bool(value.get(name, False)) for name in ("ranked", "judged", "hinted")),  # older bundles do not say
+                **{name: value[name] for name in ("compositional", "label_logits", "reranker")},
             )
-        except TreepieceError as error:
-            raise BundleError(f"the definition of the model is wrong: {error}") from None
-        except (KeyError, TypeError, ValueError) as error:
-            raise BundleError(f"the definition of the model is wrong: {type(error).__name__}: {error}") from None
+        except (TreepieceError, TypeError) as error:
+            raise BundleError(f"model.decoder: {error}") from None
+
+
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], str | None) and isinstance(value[1], str)
+    )
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "kind": lambda value: value in list(ModelKind),
+    "labels": lambda value: isinstance(value, list) and bool(value) and all(isinstance(label, str) for label in value),
+    "pairs": lambda value: isinstance(value, list) and all(map(_is_pair, value)),
+    "decoder": lambda value: isinstance(value, dict),
+    **dict.fromkeys(("compositional", "label_logits", "reranker"), lambda value: isinstance(value, bool)),
+}
+
+
+def load_definition(bundle: Bundle) -> Definition:
+    """Return the definition of a bundle's model."""
+    config = bundle.read_json(CONFIG)
+    if not isinstance(config.get("model"), dict):
+        raise BundleError(f"{bundle.folder / CONFIG}: model: missing; copy or export the model again")
+    tokenizer = None
+    if config["model"].get("kind") == ModelKind.TREEPIECE:
+        tokenizer = TreePieceTokenizer.load(bundle.folder / TOKENIZER)
+    with naming_file(bundle, CONFIG):
+        return Definition.from_json(config["model"], tokenizer)
+
+
+def load_subwords(bundle: Bundle) -> SubwordTokenizer:
+    """Return the subword tokenizer of a bundle."""
+    max_length, n_ids = read_number(bundle, "max_length", least=3), read_number(bundle, "encoder", "vocab_size")
+    with naming_file(bundle, SUBWORDS):
+        return SubwordTokenizer(bundle.read(SUBWORDS).decode(errors="replace"), max_length=max_length, n_ids=n_ids)
+
+
+def read_number(bundle: Bundle, *path: str, least: int = 1) -> int:
+    """Return the integer in config.json at a path of keys."""
+    value: Any = bundle.read_json(CONFIG)
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    if type(value) is not int or value < least:
+        name = ".".join(path)
+        raise BundleError(
+            f"{bundle.folder / CONFIG}: {name}: expected a whole number, {least} or more, found {value!r:.40}; "
+            "export or train the model again"
+        )
+    return value
+
+
+def load_decoding(bundle: Bundle) -> DecodingConfig:
+    """Return the settings of decoding of a bundle."""
+    with naming_file(bundle, DECODING):
+        return DecodingConfig.from_json(bundle.read_json(DECODING))
+
+
+@contextmanager
+def naming_file(bundle: Bundle, name: str) -> Iterator[None]:
+    """Add the name of a file before an error in its contents, and a remedy after it."""
+    try:
+        yield
+    except TreepieceError as error:
+        if str(error).startswith(str(bundle.folder)):
+            raise
+        raise BundleError(f"{bundle.folder / name}: {error}; export or train the model again") from None

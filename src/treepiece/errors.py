@@ -1,18 +1,18 @@
 """The errors that treepiece raises on bad input.
 
-Each message says where the fault is, what was found, what was expected and what to do, in one line. The command line
-prints that line and exits with 2; nothing else about an error is meant for users.
+Each message is one line that says where the error is, what was found, what was expected and what to do. The command
+line prints that line and exits with status 2.
 """
 
 
 class TreepieceError(ValueError):
-    """Any fault in what a caller handed in; the base of all errors below."""
+    """Bad input of any kind; the base class of all errors below."""
 
 
 class TreeParseError(TreepieceError):
     """Bracket text or JSON that is not a tree.
 
-    `column` is where the fault is, counted from 1; None where the fault has no place in a text.
+    `column` is the position of the error in the text, counted from 1; None if there is no text.
     """
 
     def __init__(self, reason: str, column: int | None = None) -> None:
@@ -25,23 +25,23 @@ class FrameError(TreepieceError):
 
 
 class UnitError(TreepieceError):
-    """Unit ids that do not make a tree, or a tree that the vocabulary cannot write."""
+    """Unit ids that do not form a tree, or a tree that the vocabulary cannot encode."""
 
 
 class UnknownLabelError(UnitError):
-    """A label that the tokenizer never saw in training; `label` names it."""
+    """A label that did not occur in the training data of the tokenizer."""
 
     def __init__(self, label: str) -> None:
-        super().__init__(f"label {label!r} is not in the vocabulary: train the tokenizer on trees that have it")
+        super().__init__(f"label {label!r} is not in the vocabulary: train the tokenizer on trees that contain it")
         self.label = label
 
 
 class TextError(TreepieceError):
-    """An utterance that an encoder cannot take, or a subword tokenizer that cannot be read."""
+    """An utterance that is too long for the encoder, or a subword tokenizer that cannot be loaded."""
 
 
 class OptionError(TreepieceError):
-    """An option out of its range."""
+    """An option with an invalid value."""
 
 
 class DataError(TreepieceError):
@@ -61,4 +61,4 @@ class RecipeError(TreepieceError):
 
 
 class CheckpointError(TreepieceError):
-    """A training run that cannot be saved or gone on with."""
+    """A training run that cannot be saved or resumed."""

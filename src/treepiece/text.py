@@ -1,7 +1,7 @@
-"""Utterances as an encoder reads them: subword ids, and where each subword stands in the text.
+"""Subword tokenization of utterances: ids for the encoder, and the characters of each subword.
 
-Models point at subwords, frames at words, users read characters. The utterance goes in as it was typed, in training and
-in production alike, and character offsets lead from one to the other.
+Models point at subwords, frames at words, and users read characters. Training and inference both tokenize the utterance
+as typed; character offsets convert between the three (see `treepiece.trees.align`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from treepiece.trees.align import Span, covered, covering
 
 @dataclass(frozen=True)
 class Subwords:
-    """The ids of an utterance with the encoder's special tokens, and the characters of each subword in between."""
+    """The ids of an utterance, special tokens included, and the characters of each subword, special tokens excluded."""
 
     ids: tuple[int, ...]
     offsets: tuple[Span, ...]
 
     def covering(self, chars: Span) -> Span:
-        """Return the subwords that a range of characters touches; an empty range at its end where it touches none."""
+        """Return the subwords that a range of characters overlaps; an empty range if there are none."""
         return covering(self.offsets, chars)
 
     def chars(self, subwords: Span) -> Span:
@@ -32,31 +32,40 @@ class Subwords:
 
 
 class SubwordTokenizer:
-    """Cuts utterances into subwords; `text` is the contents of a `tokenizer.json` of Hugging Face."""
+    """Splits utterances into subwords; `text` is the contents of a `tokenizer.json` of Hugging Face.
 
-    def __init__(self, text: str, *, longest: int) -> None:
+    `max_length` is the encoder's maximum number of subwords, special tokens included, and `n_ids` the number of ids
+    that it knows.
+    """
+
+    def __init__(self, text: str, *, max_length: int, n_ids: int) -> None:
         try:
             self._tokenizer = Tokenizer.from_str(text)
-        except Exception as error:  # the library raises nothing narrower
+        except Exception as error:  # the library raises no narrower type
             raise TextError(f"the subword tokenizer cannot be read: {error}") from None
         self.text = text
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._check_special_tokens()
-        self.longest = longest
-        """How many subwords, special tokens included, the encoder takes."""
+        self.max_length = max_length
+        largest = max(self._tokenizer.get_vocab().values())
+        if largest >= n_ids:
+            raise TextError(
+                f"the subword tokenizer has the id {largest}, but the encoder knows {n_ids} subwords: "
+                "they do not belong together"
+            )
 
     def _check_special_tokens(self) -> None:
-        """Raise unless there is one special token before an utterance and one after it, as the models count on."""
+        """Raise unless an utterance gets one special token before it and one after it, as the models expect."""
         mask = self._tokenizer.encode("a").special_tokens_mask
         if mask[:1] != [1] or mask[-1:] != [1] or sum(mask) != 2:
             raise TextError(
                 "the subword tokenizer must put one special token before an utterance and one after it, as those of "
-                f"BERT and RoBERTa do; of this one the special tokens are {mask}"
+                f"BERT and RoBERTa do; the special tokens mask of this one is {mask}"
             )
 
     def encode_batch(self, utterances: Sequence[str]) -> list[Subwords]:
-        """Return the subwords of each utterance; one that is too long for the encoder is an error that says so."""
+        """Return the subwords of each utterance; raise if one is too long for the encoder."""
         result = []
         for found in self.try_batch(utterances):
             if isinstance(found, TextError):
@@ -65,17 +74,17 @@ class SubwordTokenizer:
         return result
 
     def try_batch(self, utterances: Sequence[str]) -> list[Subwords | TextError]:
-        """Return the subwords of each utterance, or, for one that is too long for the encoder, the error."""
-        # A lone surrogate is no text; a question mark in its place keeps all offsets.
+        """Return the subwords of each utterance, or the error for one that is too long for the encoder."""
+        # A lone surrogate cannot be encoded; a question mark in its place keeps all offsets.
         plain = [utterance.encode(errors="replace").decode() for utterance in utterances]
         encodings = [self._tokenizer.encode(plain[0])] if len(plain) == 1 else self._tokenizer.encode_batch(plain)
-        return [self._read(utterance, found) for utterance, found in zip(utterances, encodings, strict=True)]
+        return [self._subwords(utterance, found) for utterance, found in zip(utterances, encodings, strict=True)]
 
-    def _read(self, utterance: str, encoding: Encoding) -> Subwords | TextError:
-        if len(encoding) > self.longest:
+    def _subwords(self, utterance: str, encoding: Encoding) -> Subwords | TextError:
+        if len(encoding) > self.max_length:
             return TextError(
-                f"an utterance of {len(encoding)} subwords is too long: the encoder takes {self.longest}; "
-                f"it begins {utterance[:40]!r}"
+                f"an utterance of {len(encoding)} subwords is too long: the encoder takes {self.max_length}; "
+                f"it starts with {utterance[:40]!r}"
             )
         # The first and the last are special tokens, as was checked when the tokenizer was read.
         return Subwords(tuple(encoding.ids), tuple(map(Span._make, encoding.offsets[1:-1])))

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from tiny import SETTINGS, Silent, rows_of
+from tiny import SETTINGS, rows_of
 from typer.testing import CliRunner
 
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
@@ -14,15 +14,16 @@ import yaml
 from treepiece import Parser
 from treepiece.bundle import read_bundle
 from treepiece.cli.main import app
+from treepiece.data.examples import make_examples
 from treepiece.data.toy import toy_rows
 from treepiece.errors import BundleError, TreepieceError
-from treepiece.export.exporting import ExportOptions, export_model
-from treepiece.export.weights import Weights
+from treepiece.export.exporter import ExportOptions, Weights, export_model
 from treepiece.models.trained import load_model
-from treepiece.runtime.graphs import Precision
-from treepiece.training.examples import make_examples
+from treepiece.runtime.sessions import Precision
 
 TEXT = "call mom"
+
+pytestmark = pytest.mark.slow  # it exports a model, and trains one
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +32,16 @@ def made(tiny_bundle, tmp_path_factory):
     folder, model = tmp_path_factory.mktemp("shipped"), tiny_bundle.parent / "model"
     examples, _ = make_examples(rows_of(20, seed=1), load_model(model).subwords)
     graphs = ExportOptions((Precision.INT8,), least_agreement=0.0)
-    export_model(model, folder / "graphs", examples, Silent(), graphs, data="toy rows")
+    export_model(model, folder / "graphs", examples, data="toy rows", options=graphs)
     weights = ExportOptions((), Weights.HALF, least_agreement=0.0)
-    export_model(model, folder / "weights", examples, Silent(), weights, data="toy rows")
+    export_model(model, folder / "weights", examples, data="toy rows", options=weights)
     return folder
 
 
 @pytest.fixture
 def shipped(made, monkeypatch, tmp_path):
-    monkeypatch.setattr("treepiece.shipped.GRAPHS_FOLDER", made / "graphs")
-    monkeypatch.setattr("treepiece.shipped.WEIGHTS_FOLDER", made / "weights")
+    monkeypatch.setattr("treepiece.bundle.GRAPHS_FOLDER", made / "graphs")
+    monkeypatch.setattr("treepiece.bundle.WEIGHTS_FOLDER", made / "weights")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.tsv").write_text("".join(f"{text}\t{parse}\n" for _, text, parse in toy_rows(30, seed=3)))
     return made
@@ -92,14 +93,14 @@ def test_training_goes_on_from_the_weights(shipped, tmp_path):
 
 
 def test_training_without_the_weights_says_so_before_any_work(shipped, monkeypatch, tmp_path):
-    monkeypatch.setattr("treepiece.shipped.WEIGHTS_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr("treepiece.bundle.WEIGHTS_FOLDER", tmp_path / "nowhere")
     with pytest.raises(BundleError, match="a wheel holds graphs only .*clone the repository"):
         run("train", "rows.tsv", "--output", "model", "--init", "bundled")
     assert not (tmp_path / "model").exists()
 
 
 def test_exporting_starts_from_the_weights(shipped):
-    run("export", "bundled", "--output", "again", "--weights", "half", "--no-float", "--no-int8")
+    run("export", "--model", "bundled", "--output", "again", "--weights", "half", "--no-float", "--no-int8")
     weights = "weights.safetensors"
     assert read_bundle("again").files[weights] == read_bundle(shipped / "weights").files[weights]
 
@@ -107,4 +108,4 @@ def test_exporting_starts_from_the_weights(shipped):
 @pytest.mark.parametrize("command", ["parse", "evaluate", "train", "export"])
 def test_help_teaches_the_word(command):
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).stdout
-    assert "bundled: the one that comes with treepiece (a folder of yours that is called so is ./bundled)" in shown
+    assert "bundled, the model that comes with treepiece (write ./bundled for a folder of that name)" in shown

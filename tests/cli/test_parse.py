@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from treepiece.cli.main import app
 from treepiece.data.toy import toy_rows
 from treepiece.errors import TreepieceError
+from treepiece.extras import install_command as install
 from treepiece.runtime.parser import Parser
 
 TEXTS = [utterance for _, utterance, _ in toy_rows(20)]
@@ -53,23 +55,27 @@ def test_one_text_is_drawn(run, parser):
     assert out == f"{result.draw()}\nconfidence {result.confidence:.3f}\n"
 
 
+def lines(*texts):
+    return "".join(f"{text}\n" for text in texts)
+
+
 def test_several_texts_are_drawn_with_their_words(run, parser):
-    out, _ = run(*TEXTS[:3])
+    out, _ = run(stdin=lines(*TEXTS[:3]))
     for text, part in zip(TEXTS, out.strip().split("\n\n"), strict=False):
         assert part.startswith(f"{text}\n{parser(text).draw()}\nconfidence 0.")
 
 
 def test_control_characters_do_not_reach_the_terminal(run):
-    out, _ = run("hello\x1b[2J there", "two")
+    out, _ = run(stdin="hello\x1b[2J there\ntwo")
     assert "\x1b" not in out
 
 
-def test_several_readings(run, parser):
+def test_nbest(run, parser):
     out, _ = run("--nbest", 3, TEXTS[0])
     n = len(parser(TEXTS[0], nbest=3).candidates)
     assert n > 1
-    assert out.count("reading ") == n
-    assert f"reading {n} of {n}, confidence 0." in out
+    assert out.count("candidate ") == n
+    assert f"candidate {n} of {n}, confidence 0." in out
     (value,) = objects(run("--nbest", 3, "--json", TEXTS[0])[0])
     assert len(value["nbest"]) == n
 
@@ -78,14 +84,14 @@ def test_json_in_the_order_of_the_input(run, parser):
     found = objects(run("--json", stdin="".join(f"{text}\n" for text in TEXTS))[0])
     assert [value["text"] for value in found] == TEXTS
     for value, result in zip(found, parser.batch(TEXTS), strict=True):
-        assert value.keys() == result.to_json().keys()
-        assert (value["tree"], value["units"]) == (result.tree, result.to_json()["units"])
+        assert value.keys() == result.to_dict().keys()
+        assert (value["tree"], value["units"]) == (result.tree, result.to_dict()["units"])
 
 
 def test_the_same_tree_alone_and_in_any_batch(run, tmp_path):
     (tmp_path / "rows.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     together = run("--top", "--input", tmp_path / "rows.txt")[0].splitlines()
-    assert together == run("--top", *reversed(TEXTS))[0].splitlines()[::-1]
+    assert together == run("--top", stdin=lines(*reversed(TEXTS)))[0].splitlines()[::-1]
     assert together == [run("--top", text)[0].strip() for text in TEXTS]
 
 
@@ -98,10 +104,10 @@ def test_top_text(run, parser):
 
 def test_words_that_top_text_cannot_hold(run, monkeypatch):
     monkeypatch.setattr("treepiece.runtime.result.Candidate.tree", None)
-    out, err = run("--top", TEXTS[0], TEXTS[1], code=1)
+    out, err = run("--top", stdin=lines(*TEXTS[:2]), code=1)
     assert out == "\n\n"
-    assert err.startswith("error: text 1: TOP text cannot hold these words")
-    assert "SL:" in run(*TEXTS[:5])[0]
+    assert err.startswith("error: line 1: TOP text cannot hold these words")
+    assert "SL:" in run(stdin=lines(*TEXTS[:5]))[0]
 
 
 def test_what_is_not_understood(run):
@@ -114,7 +120,7 @@ def test_what_is_not_understood(run):
 def test_precisions(run, tiny_bundle):
     for precision in ("int8", "float"):
         expected = Parser.load(tiny_bundle, precision=precision).batch(TEXTS[:5])
-        found = run("--top", f"--{precision}", *TEXTS[:5])[0].splitlines()
+        found = run("--top", f"--{precision}", stdin=lines(*TEXTS[:5]))[0].splitlines()
         assert found == [result.tree for result in expected]
 
 
@@ -166,7 +172,7 @@ def test_a_job(run, parser, tmp_path):
     run("--input", tmp_path / "rows.tsv", "--output", tmp_path / "out.jsonl", "--overwrite")
     (tmp_path / "many.txt").write_text("\n" * 9)
     _, err = run("--input", tmp_path / "many.txt", "--output", tmp_path / "many.tsv", "--resume")
-    assert err.splitlines()[0].endswith("there is no job to go on with: a new one begins")
+    assert err.splitlines()[0].endswith("there is no job to resume: starting a new one")
     assert "error: 4 more rows" in err
 
 
@@ -174,11 +180,11 @@ def test_a_job(run, parser, tmp_path):
     ("arguments", "message"),
     [
         (["--json", "--top", "x"], "--json and --top exclude each other"),
-        (["x", "--input", "a.txt"], "texts and --input exclude each other"),
+        (["x", "--input", "a.txt"], "a text and --input exclude each other"),
         (["x", "--output", "a.tsv"], "name the file to read with --input"),
         (["--input", "-", "--output", "a.tsv"], "name the file to read with --input"),
         (["x", "--column", "a"], "name the file to read with --input"),
-        (["--input", "a.txt", "--output", "b.tsv", "--json"], "--json and --top are for standard output"),
+        (["--input", "a.txt", "--output", "b.tsv", "--top"], "--top is for standard output"),
         (["x", "--resume"], "name the file to write with --output"),
         (["x", "--engine", "ray"], "name the file to write with --output"),
         (["--input", "a.csv"], "must end with .txt, .jsonl, .tsv, .parquet"),
@@ -196,6 +202,38 @@ def test_options_that_do_not_fit(run, arguments, message):
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "quoted"),
+    [
+        (["set", "an", "alarm", "for", "six"], "'set an alarm for six'"),
+        (["what's", "up"], "'what'\"'\"'s up'"),
+        (["-", "hello"], "'- hello'"),
+        (["one text", "another text"], "'one text another text'"),
+    ],
+)
+def test_a_text_without_quotes_is_one_line_that_says_to_quote_it(run, words, quoted):
+    with pytest.raises(TreepieceError) as caught:
+        run(*words)
+    assert str(caught.value) == (
+        f"expected one text, got {len(words)} arguments: quote the text, as in `treepiece parse {quoted}`; "
+        "for several texts, use a pipe with one text per line, or --input"
+    )
+
+
+def test_the_summary_of_a_job_as_json(run, tmp_path):
+    (tmp_path / "rows.txt").write_text(lines(*TEXTS[:3], ""))
+    out, err = run("--input", tmp_path / "rows.txt", "--output", tmp_path / "out.tsv", "--json")
+    (value,) = objects(out)
+    assert (value["output"], value["rows"], value["errors"], value["not_understood"]) == (
+        str(tmp_path / "out.tsv"),
+        4,
+        1,
+        0,
+    )
+    assert value["examples"][0].startswith("line 4: the text is empty")
+    assert err == ""
+
+
 def test_faults_are_one_line_and_exit_code_2(tmp_path):
     result = subprocess.run(command(tmp_path, "hello"), capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 2
@@ -204,13 +242,13 @@ def test_faults_are_one_line_and_exit_code_2(tmp_path):
 
 
 def test_without_a_model(monkeypatch, tmp_path):
-    monkeypatch.setattr("treepiece.shipped.GRAPHS_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr("treepiece.bundle.GRAPHS_FOLDER", tmp_path / "nowhere")
     with pytest.raises(TreepieceError, match="bundled: this installation has no model in it .* give its folder"):
         CliRunner().invoke(app, ["parse", "hello"], catch_exceptions=False)
 
 
 def test_the_model_of_the_package(monkeypatch, tiny_bundle, parser):
-    monkeypatch.setattr("treepiece.shipped.GRAPHS_FOLDER", tiny_bundle)
+    monkeypatch.setattr("treepiece.bundle.GRAPHS_FOLDER", tiny_bundle)
     result = CliRunner().invoke(app, ["parse", "--top", "--threads", "1", TEXTS[0]], catch_exceptions=False)
     assert result.stdout == f"{parser(TEXTS[0]).tree}\n"
 
@@ -289,6 +327,7 @@ def read_terminal(handle):
         return b""
 
 
+@pytest.mark.slow
 def test_bars_are_drawn_on_a_terminal_only(run, tiny_bundle, tmp_path):
     (tmp_path / "rows.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     out, shown = watch(command(tiny_bundle, "--input", tmp_path / "rows.txt", "--json"))
@@ -314,13 +353,13 @@ def test_parsing_loads_nothing_heavy(tiny_bundle):
 
 def test_what_is_missing_is_named(run, tmp_path, monkeypatch):
     (tmp_path / "rows.txt").write_text("hello\n")
-    for name in ("treepiece.jobs.tables", "pyarrow", "pyarrow.parquet", "ray", "ray.data"):
+    for name in ("treepiece.jobs.parquet", "pyarrow", "pyarrow.parquet", "ray", "ray.data"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(TreepieceError, match=r"needs pyarrow, which is not installed: pip install 'treepiece\[parquet"):
+    with pytest.raises(TreepieceError, match=re.escape(f"needs pyarrow, which is not installed: {install('parquet')}")):
         run("--input", tmp_path / "rows.txt", "--output", tmp_path / "out.parquet")
-    with pytest.raises(TreepieceError, match=r"needs ray, which is not installed: pip install 'treepiece\[ray\]'"):
+    with pytest.raises(TreepieceError, match=re.escape(f"needs ray, which is not installed: {install('ray')}")):
         run("--input", tmp_path / "rows.txt", "--output", tmp_path / "out.tsv", "--engine", "ray")
 
 

@@ -10,12 +10,14 @@ from typer.testing import CliRunner
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-import yaml  # noqa: E402
-from tiny import SETTINGS  # noqa: E402
+import yaml
+from tiny import SETTINGS
 
-from treepiece.cli.main import app  # noqa: E402
-from treepiece.data.toy import toy_rows  # noqa: E402
-from treepiece.errors import TreepieceError  # noqa: E402
+from treepiece.cli.main import app
+from treepiece.data.toy import toy_rows
+from treepiece.errors import TreepieceError
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +49,15 @@ def evaluate(*args):
 def test_training_ends_with_a_bundle(folder):
     assert json.loads((folder / "model" / "manifest.json").read_text())["kind"] == "treepiece"
     assert not (folder / "model" / "run").exists()
-    assert "validation_em" in (folder / "model" / "log.csv").read_text()
+    (log,) = (folder / "model" / "log").rglob("metrics.csv")
+    assert "validation_em" in log.read_text()
 
 
 def test_json_for_machines(folder, tmp_path):
     out = run(
-        "train", folder, "--output", tmp_path / "m", "--recipe", folder / "recipe.yaml", "--model", "nar", "--json"
+        "train", folder, "--output", tmp_path / "m", "--recipe", folder / "recipe.yaml", "--kind", "nar", "--json"
     ).stdout
-    assert json.loads(out)["model"] == "nar"
+    assert json.loads(out)["kind"] == "nar"
 
 
 def test_evaluation_has_the_figures(folder):
@@ -114,9 +117,9 @@ def test_labels_that_training_had_not_are_misses(folder, tmp_path):
 def test_a_slot_without_words_can_be_trained_and_evaluated(folder, tmp_path):
     data = tmp_path / "empty.tsv"
     data.write_text("wake me up\t[IN:CREATE_ALARM wake me up [SL:DATE_TIME ] ]\n" * 4)
-    for model in ("treepiece", "ar", "nar"):
-        run("train", data, "--output", tmp_path / model, "--recipe", folder / "recipe.yaml", "--model", model)
-        assert evaluate("--model", tmp_path / model, data)["rows"] == 4
+    for kind in ("treepiece", "ar", "nar"):
+        run("train", data, "--output", tmp_path / kind, "--recipe", folder / "recipe.yaml", "--kind", kind)
+        assert evaluate("--model", tmp_path / kind, data)["rows"] == 4
 
 
 def test_too_long_utterances_are_counted(folder, tmp_path):
@@ -136,8 +139,8 @@ def test_a_finished_run_is_not_overwritten(folder):
     ("args", "message"),
     [
         (["--recipe", "nothing.yaml"], "nothing.yaml: cannot be read"),
-        (["--model", "gpt"], "--model must be one of treepiece, ar, nar"),
-        (["--epochs", "0"], "epochs must be a whole number"),
+        (["--kind", "gpt"], "kind: must be 'treepiece', 'ar' or 'nar', got 'gpt'"),
+        (["--epochs", "0"], "epochs: must be greater than or equal to 1, got 0"),
         (["--encoder", "{folder}"], "cannot be loaded"),
         (["--init", "{folder}"], "not a bundle"),
         (["--validation-split", "dev"], "no files named DOMAIN_dev.tsv"),
@@ -155,7 +158,7 @@ def test_wrong_options_say_what_is_wrong(folder, tmp_path, args, message):
 def test_data_that_cannot_be_trained_on_says_why(folder, tmp_path):
     recipe = ("--recipe", folder / "recipe.yaml", "--output", tmp_path / "model")
     for text, message in (
-        ("", "there are no rows"),
+        ("", "no row in it can be read"),
         ("hi\t[IN:HELLO hi ]\n", "two rows or more"),
         ("[A [B ] ]\n[A ]\n", "a tree without an utterance"),
         ("[IN:A [SL:B ] ]\n[IN:A ]\n", "a tree without an utterance"),
@@ -173,7 +176,7 @@ def test_a_file_has_no_splits_to_validate_with(folder, tmp_path):
 def test_resuming_a_finished_run_does_nothing(folder):
     before = (folder / "model" / "weights.safetensors").stat().st_mtime_ns
     result = run("train", folder, "--output", folder / "model", "--resume", "--json")
-    assert "come to its end" in result.stderr
+    assert "this training is complete" in result.stderr
     assert json.loads(result.stdout)["rows"] == 108
     assert (folder / "model" / "weights.safetensors").stat().st_mtime_ns == before
 
@@ -190,7 +193,7 @@ def test_resuming_a_finished_run_does_nothing(folder):
         (lambda model: (model / "manifest.json").unlink(), "not a bundle"),
         (
             lambda model: (model / "manifest.json").write_text(
-                (model / "manifest.json").read_text().replace('"version": 1', '"version": 99')
+                (model / "manifest.json").read_text().replace('"version": 2', '"version": 99')
             ),
             "newer than this treepiece reads",
         ),
@@ -209,61 +212,76 @@ def test_a_damaged_bundle_is_refused(folder, tmp_path, change, message):
         run("evaluate", "--model", tmp_path / "model", folder)
 
 
-def test_a_model_is_mixed_with_the_one_that_it_began_from(folder, tmp_path):
-    second, mixed = tmp_path / "second", tmp_path / "mixed"
-    run("train", folder, "--output", second, "--recipe", folder / "recipe.yaml", "--init", folder / "model")
-    models = ("--first", folder / "model", "--second", second)
-    summary = json.loads(run("mix", folder, *models, "--output", mixed, "--share", 0.5, "--json").stdout)
+def test_greedy_evaluation_takes_fewer_passes_than_reranking_every_parse(folder, tmp_path):
+    settings = yaml.safe_load((folder / "recipe.yaml").read_text())
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({**settings, "reranker_loss_weight": 1.0}))
+    run("train", folder, "--output", tmp_path / "model", "--recipe", tmp_path / "recipe.yaml")
+    greedy, always = (evaluate("--model", tmp_path / "model", folder, "--rerank-threshold", p) for p in (0, 1))
+    assert greedy["passes"] < always["passes"]
+    with pytest.raises(TreepieceError, match="--rerank-threshold must be a number from 0 to 1, got 2"):
+        evaluate("--model", tmp_path / "model", folder, "--rerank-threshold", 2)
+
+
+def test_a_model_is_averaged_with_the_one_that_it_began_from(folder, tmp_path):
+    start = ("train", folder, "--recipe", folder / "recipe.yaml", "--init", folder / "model")
+    second, third, other, averaged = (tmp_path / name for name in ("second", "third", "other", "averaged"))
+    run(*start, "--output", second)
+    command = ("average", folder / "model", second, "--data", folder)
+    summary = json.loads(run(*command, "--output", averaged, "--first-weight", 0.5, "--json").stdout)
     assert {**summary, "validation_em": 0} == {
-        "share": 0.5,
+        "first_weight": 0.5,
         "validation_rows": 12,
         "validation_em": 0,
-        "output": str(mixed),
+        "folder": str(averaged),
     }
-    assert evaluate("--model", mixed, folder)["rows"] == 40
-    third, other = tmp_path / "third", tmp_path / "other"
-    run(
-        "train",
-        folder,
-        "--output",
-        third,
-        "--recipe",
-        folder / "recipe.yaml",
-        "--init",
-        folder / "model",
-        "--branch",
-        1,
-    )
+    assert evaluate("--model", averaged, folder)["rows"] == 40
+    run(*start, "--output", third, "--shuffle-seed", 1)
     assert (third / "weights.safetensors").read_bytes() != (second / "weights.safetensors").read_bytes()
-    summary = json.loads(
-        run("mix", folder, *models, "--second", third, "--output", tmp_path / "three", "--json").stdout
-    )
-    assert summary["share"] in (0.0, 0.15, 0.3, 0.5)
-    run("train", folder, "--output", other, "--recipe", folder / "recipe.yaml", "--init", folder / "model", "--seed", 7)
+    three = ("average", folder / "model", second, third, "--data", folder)
+    summary = json.loads(run(*three, "--output", tmp_path / "three", "--json").stdout)
+    assert summary["first_weight"] in (0.0, 0.15, 0.3, 0.5)
+    run(*start, "--output", other, "--seed", 7)
+    new = ("--output", tmp_path / "x")
     for args, message in (
-        ((*models, "--second", other, "--output", tmp_path / "x"), "held out other rows than .*second, its seed is 7"),
-        ((*models, "--output", mixed), "there is a model already"),
-        ((*models, "--output", tmp_path / "x", "--share", 1.5), "--share must be 0 to 1, got 1.5"),
-        (("--first", tmp_path, "--second", second, "--output", tmp_path / "x"), "not a bundle"),
+        ((*command, other, *new), "held out other rows than .*second, its seed is 7"),
+        ((*command, "--output", averaged), "there is a model already"),
+        ((*command, *new, "--first-weight", 1.5), "--first-weight must be a number from 0 to 1, got 1.5"),
+        (("average", tmp_path, second, "--data", folder, *new), "not a bundle"),
+        (("average", second, "--data", folder, *new), "two models or more, got 1"),
     ):
         with pytest.raises(TreepieceError, match=message):
-            run("mix", folder, *args)
+            run(*args)
 
 
 def test_resuming_with_other_settings_is_refused(folder, tmp_path):
-    from treepiece.data.reader import read_rows
+    from treepiece.data.reader import load_rows
+    from treepiece.progress import NoProgress
     from treepiece.training import run as runs
-    from treepiece.training.observer import Observer
     from treepiece.training.preparation import hold_out
     from treepiece.training.recipe import read_recipe
 
-    recipe = read_recipe(folder / "recipe.yaml", {})
-    data = hold_out(list(read_rows(folder)), recipe)
-    runs.begin(tmp_path / "model", data, recipe, init=None, observer=Observer())
+    recipe = read_recipe(folder / "recipe.yaml")
+    data = hold_out(load_rows(folder), recipe)
+    runs.begin(tmp_path / "model", data, recipe, init=None, fabric=runs.make_fabric(), progress=NoProgress())
     with pytest.raises(TreepieceError, match="the run began with epochs = 1, now it is 2"):
         run("train", folder, "--output", tmp_path / "model", "--resume", "--epochs", 2)
     run("train", folder, "--output", tmp_path / "model", "--resume")
     assert (tmp_path / "model" / "manifest.json").is_file()
+
+
+def test_python_trains_and_evaluates_as_the_commands_do(folder, tmp_path):
+    import treepiece
+
+    result = treepiece.train(folder, tmp_path / "model", recipe=folder / "recipe.yaml")
+    assert (result.is_complete, result.rows, result.validation_rows) == (True, 108, 12)
+    commanded = (folder / "model" / "weights.safetensors").read_bytes()
+    assert (tmp_path / "model" / "weights.safetensors").read_bytes() == commanded
+    scores = treepiece.evaluate(tmp_path / "model", folder)
+    assert json.loads(json.dumps(scores.to_json())) | {"unparsable": 0} == evaluate("--model", folder / "model", folder)
+    pairs = [("fly me to rome", "[IN:FLY fly me to [SL:CITY rome ] ]")]
+    assert treepiece.evaluate(tmp_path / "model", pairs).em == 0
+    with pytest.raises(TreepieceError, match="row 2: expected an utterance and its parse, got 'x'"):
+        treepiece.evaluate(tmp_path / "model", [*pairs, "x"])
 
 
 def test_help_loads_no_torch():

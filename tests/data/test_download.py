@@ -55,7 +55,7 @@ class Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}/TOPv2_Dataset.zip"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
     def fetch(self, folder, **options):
         digest = hashlib.sha256(self.body).hexdigest()
@@ -85,9 +85,9 @@ def test_download(server, tmp_path):
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_an_interrupted_download_goes_on(server, tmp_path, ranges):
+def test_an_interrupted_download_continues(server, tmp_path, ranges):
     server.cut = 100
-    with pytest.raises(DataError, match=r"ended after 100 of [\d,]+ bytes; run the command again to go on"):
+    with pytest.raises(DataError, match=r"ended after 100 of [\d,]+ bytes; run the command again to continue"):
         server.fetch(tmp_path)
     server.cut, server.ranges = None, ranges
     server.fetch(tmp_path)

@@ -77,12 +77,12 @@ BAD = [
     ("a b\t[IN:X a ]\n", "line 1: character 3 of the utterance: 'b' is not in the parse"),
     ("a\t[IN:X a\n", "line 1: parse, col 8: the text ends but [IN:X of col 1 is still open"),
     ("[A word ]\n", "line 1: a tree that is not a parse in IN: and SL: labels must not hold words"),
-    (b"a\t[IN:X a ]\n\xff\n", "line 2: byte 1 is not UTF-8: save the file as UTF-8"),
+    (b"a\t[IN:X a ]\n\xff\n", "line 2: byte 1 is not UTF-8, got b'\\xff\\n': save the file as UTF-8"),
     ("{\n", "line 1: not JSON"),
     ('{"a": 1}\n', "found the keys 'a'"),
     ('{"parse": "[IN:X a ]"}\n[1]\n', "line 2: expected a JSON object"),
     ('{"parse": "[IN:X a ]", "domain": 3}\n', "'domain' must be a text, got 3"),
-    ('{"tree": []}\n', "a list of nodes that is not empty"),
+    ('{"tree": []}\n', "a non-empty list of nodes"),
     ("{" + '"a":{' * 5000 + "\n", "line 1: not JSON"),
 ]
 
@@ -150,15 +150,17 @@ def test_folders(tmp_path):
 
 
 def test_topv2_is_read_whole(topv2):
-    """The facts that the design rests on."""
+    """Its size, and the slots that decoupled form does not keep apart."""
     labels = set()
     for split, n_rows, n_mixed, n_empty in (("train", 124_597, 3, 16), ("eval", 17_160, None, None)):
         report = ReadReport()
-        skeletons = Counter(row.skeleton for row in read_rows(topv2, split=split, report=report))
+        rows = list(read_rows(topv2, split=split, report=report))
+        skeletons = Counter(row.skeleton for row in rows)
         assert report.n_rows == skeletons.total() == n_rows
         assert not report.bad_rows
         if split == "train":
-            assert (report.n_mixed_slots, report.n_empty_slots) == (n_mixed, n_empty)
+            assert sum(row.frame.n_mixed for row in rows) == n_mixed
+            assert sum(span.start == span.end for row in rows for span in row.frame.spans) == n_empty
             assert len(skeletons) == 7_096
             labels = {node.label for tree in skeletons for node in tree.nodes()}
     assert len(labels) == 162

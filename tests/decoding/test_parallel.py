@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treepiece.decoding.linear import LinearVocabulary
+from treepiece.decoding.linearization import TokenVocabulary
 from treepiece.decoding.parallel import Token, best_frame_tokens, best_kinds
 from treepiece.errors import OptionError
 from treepiece.trees.frame import Frame
-from treepiece.trees.labels import is_slot
-from treepiece.trees.node import Node
+from treepiece.trees.node import Node, is_slot
 
-VOCABULARY = LinearVocabulary(["IN:A", "SL:B", "IN:C", "SL:D"])
+VOCABULARY = TokenVocabulary(["IN:A", "SL:B", "IN:C", "SL:D"])
 
 
 def is_frame(kinds):

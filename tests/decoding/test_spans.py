@@ -1,7 +1,6 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,15 +19,15 @@ def every_choice(n_leaves, n_tokens):
 def test_the_best_of_all_choices(n_leaves, n_tokens, seed):
     rng = np.random.default_rng(seed)
     starts, ends = rng.integers(-5, 6, size=(2, n_leaves, n_tokens)).astype(float)
-    spans, score = best_spans(starts, ends)
-    assert len(spans) == n_leaves
+    spans, each = best_spans(starts, ends)
+    assert len(spans) == len(each) == n_leaves
     scores = [
         sum(starts[leaf, s] + ends[leaf, e - 1] for leaf, (s, e) in enumerate(choice))
         for choice in every_choice(n_leaves, n_tokens)
     ]
     if scores:
-        assert score == max(scores)
-        assert sum(starts[leaf, s] + ends[leaf, e - 1] for leaf, (s, e) in enumerate(spans)) == score
+        assert sum(each) == max(scores)
+        assert [starts[leaf, s] + ends[leaf, e - 1] for leaf, (s, e) in enumerate(spans)] == each
 
 
 @given(
@@ -50,4 +49,4 @@ def test_spans_are_valid_whatever_the_scores(n_leaves, n_tokens, poison, seed):
 def test_half_precision_is_read():
     spans, _ = best_spans(np.ones((1, 2), np.float16), np.array([[0, 1]], np.float16))
     assert tuple(spans[0]) == (0, 2)
-    assert best_spans(np.zeros((0, 4)), np.zeros((0, 4))) == ([], pytest.approx(0.0))
+    assert best_spans(np.zeros((0, 4)), np.zeros((0, 4))) == ([], [])

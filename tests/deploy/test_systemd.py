@@ -63,6 +63,7 @@ def test_systemd_waits_longer_than_the_server():
     assert int(value("TimeoutStopSec").removesuffix("s")) > usual.drain_seconds + usual.stop_seconds
 
 
+@pytest.mark.slow
 def test_its_command_runs_without_new_machine_code(tmp_path, monkeypatch):
     pytest.importorskip("fastapi", reason="FastAPI is not installed: pip install 'treepiece[serve]'")
     if subprocess.run([sys.executable, "-c", f"{NO_NEW_CODE}raise SystemExit(is_refused)"], check=False).returncode:

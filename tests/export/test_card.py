@@ -7,23 +7,33 @@ import pytest
 
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
+
+from treepiece.decoding.types import DecodingConfig, Temperatures
 from treepiece.definition import DecoderConfig, Definition, ModelKind
 from treepiece.export.card import Card
-from treepiece.export.checking import Parity, Quality
-from treepiece.runtime.confidence import Temperatures
-from treepiece.training.configs import write_config
+from treepiece.export.parity import Parity, Quality
 from treepiece.training.recipe import OptimizerConfig, Recipe, Schedule, read_recipe
 
 PARITY = Parity(1000, 991, 0.25)
 ANSWERED = ((0.0, 1.0, 0.8255), (0.9, 0.625, 0.97))
-QUALITY = Quality(17160, 0.8255, 0.8505, Temperatures(1.37, 4.4), 0.044, 0.029, 0.152, 0.014, answered=ANSWERED)
+QUALITY = Quality(17160, 0.8255, 0.8505, 0.029, 0.014, ANSWERED)
 DEFINITION = Definition(ModelKind.AR, ("IN:FLY", "SL:CITY"), frozenset({(None, "IN:FLY")}), DecoderConfig())
 RECIPE = Recipe(
-    model=ModelKind.AR, epochs=3, optimizer=OptimizerConfig({"decoder": 1e-5}, schedule=Schedule.EXPONENTIAL)
+    kind=ModelKind.AR,
+    epochs=3,
+    optimizer=OptimizerConfig(learning_rates={"decoder": 1e-5}, schedule=Schedule.EXPONENTIAL),
 )
-TRAINING = {"recipe": write_config(RECIPE), "rows": 122597, "validation": {"rows": 2000, "em": 0.812, "epoch": 2}}
+TRAINING = {"recipe": RECIPE.to_json(), "rows": 122597, "validation": {"rows": 2000, "em": 0.812, "epoch": 2}}
 CARD = Card(
-    DEFINITION, TRAINING, 512, {"int8": PARITY}, {"int8": QUALITY}, "my rows, eval", "mine, CC0", "## Data\n\n{x}"
+    DEFINITION,
+    TRAINING,
+    DecodingConfig(temperatures=Temperatures(1.37, 4.4)),
+    512,
+    {"int8": PARITY},
+    {"int8": QUALITY},
+    "my rows, eval",
+    "mine, CC0",
+    "## Data\n\n{x}",
 )
 
 
@@ -33,13 +43,13 @@ def test_a_card_says_everything():
         "# An autoregressive semantic parser",
         "- Data and licence: mine, CC0.",
         "treepiece parse --model FOLDER",
-        "On my rows, eval.",
+        "Measured on my rows, eval. This is a development set: ",
         "| int8 | 17,160 | 82.55% | 85.05% |",
-        "| int8 | 1.37 | 0.044, 0.029 | 4.40 | 0.152, 0.014 |",
-        "every other of the rows above",
-        "| `min_confidence`, int8 | answered | right |",
+        "| int8 | 0.029 | 0.014 |",
+        "(1.37 for parses, 4.40 for leaves) were fitted on rows held out from the training data",
+        "| `min_confidence` (int8) | answered | right |",
         "| 0 | 100.0% | 82.5% |\n| 0.9 | 62.5% | 97.0% |",
-        "more than 512 subwords is refused",
+        "more than 512 subwords is an error",
         "\n\n## Data\n\n{x}\n\n",
         "Trained on 122,597 rows.",
         "number 2: EM 81.20% on 2,000 other rows.",
@@ -66,9 +76,9 @@ def test_the_recipe_of_a_card_is_the_one_that_was_used(tmp_path):
     assert read_recipe(tmp_path / "recipe.yaml", {}) == RECIPE
 
 
-def test_what_was_scored_after_mixing_says_so():
-    text = replace(CARD, training={**TRAINING, "mixed": {"share": 0.3}}).to_markdown()
-    assert "number 2, and mixed with what the run began from (0.7 of it, 0.3 of that): EM 81.20% on 2,000" in text
+def test_averaged_models_say_so():
+    text = replace(CARD, training={**TRAINING, "average": {"models": 3, "first_weight": 0.3}}).to_markdown()
+    assert "number 2, averaged over 3 models (the first has weight 0.3): EM 81.20%" in text
 
 
 def test_a_model_of_several_runs_has_the_recipe_of_each():
@@ -91,17 +101,22 @@ def test_the_encoder_is_named_with_its_licence(encoder, words):
 
 
 def test_what_is_not_known_is_not_made_up():
-    text = Card(DEFINITION, {}, 40, {"float": PARITY}, {}).to_markdown()
+    text = Card(DEFINITION, {}, DecodingConfig(), 40, {"float": PARITY}, {}).to_markdown()
     for words in (
         "licence: not stated.",
         "Not measured",
-        "not calibrated",
-        "rows that nobody counted",
+        "Calibration was not measured",
+        "number of training rows is not known",
         "Encoder: unknown",
     ):
         assert words in text, words
     assert "yaml" not in text
     assert "see below" in replace(CARD, licence="").to_markdown()
+
+
+def test_only_an_eval_split_is_called_a_development_set():
+    for data, is_development in (("topv2 eval", True), ("topv2 test", False), ("rows.tsv", False)):
+        assert ("development set" in replace(CARD, data=data).to_markdown()) == is_development
 
 
 def test_a_card_is_of_no_data_but_those_that_it_is_told():

@@ -1,22 +1,21 @@
 """Weights beside the graphs: none, those of training, or the same rounded to half precision."""
 
 import pytest
-from tiny import Silent, rows_of, tiny_model
+from tiny import rows_of, tiny_model
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-import safetensors.torch  # noqa: E402
+import safetensors.torch
 
-from treepiece.bundle import WEIGHTS, read_bundle  # noqa: E402
-from treepiece.decoding.parse import Parse  # noqa: E402
-from treepiece.errors import BundleError, OptionError  # noqa: E402
-from treepiece.export.checking import check_parity  # noqa: E402
-from treepiece.export.exporting import ExportOptions, export_model  # noqa: E402
-from treepiece.export.weights import Weights, weight_files  # noqa: E402
-from treepiece.models.trained import load_model, save_model  # noqa: E402
-from treepiece.training.examples import make_examples  # noqa: E402
-from treepiece.trees.align import Span  # noqa: E402
-from treepiece.trees.node import Node  # noqa: E402
+from treepiece.bundle import WEIGHTS, read_bundle
+from treepiece.data.examples import make_examples
+from treepiece.decoding.types import Hypothesis
+from treepiece.errors import BundleError, OptionError
+from treepiece.export.exporter import ExportOptions, Weights, export_model, weight_files
+from treepiece.export.parity import check_parity
+from treepiece.models.trained import load_model, save_model
+from treepiece.trees.align import Span
+from treepiece.trees.node import Node
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def model(tiny_bundle):
 
 def export(source, output, weights, **options):
     examples, _ = make_examples(rows_of(20, seed=1), load_model(source).subwords)
-    return export_model(source, output, examples, Silent(), ExportOptions((), weights, **options), data="toy rows")
+    return export_model(source, output, examples, data="toy rows", options=ExportOptions((), weights, **options))
 
 
 def tensors(folder):
@@ -67,32 +66,35 @@ def test_what_half_precision_cannot_write_is_refused(tiny_encoder, number):
     trained = tiny_model(tiny_encoder)
     with torch.no_grad():
         trained.model.units.bias[3] = number
-    message = rf"the weight units.bias has the number {abs(number):g}, half precision goes to 65,504; nothing was"
+    message = rf"the weight units.bias has the number {abs(number):g}, half precision ends at 65,504; nothing was"
     with pytest.raises(BundleError, match=message.replace("+", r"\+")):
         weight_files(trained, Weights.HALF)
     assert weight_files(trained, Weights.NONE) == {}
 
 
 def test_weights_that_answer_differently_are_refused(model, tmp_path, monkeypatch):
-    from treepiece.export import exporting
+    from treepiece.export import exporter
 
     other = load_model(model)
     with torch.no_grad():
         for weight in other.model.parameters():
             weight.copy_(weight.flip(0))
-    monkeypatch.setattr(exporting, "weight_files", lambda _, weights: weight_files(other, weights))
+    monkeypatch.setattr(exporter, "weight_files", lambda _, weights: weight_files(other, weights))
     with pytest.raises(BundleError, match="the weights in half give the tree .* nothing was .* --weights float"):
         export(model, tmp_path / "out", Weights.HALF)
-    with pytest.raises(BundleError, match="the weights in float do not answer as PyTorch does"):
+    with pytest.raises(BundleError, match="the weights in float do not give the results of PyTorch"):
         export(model, tmp_path / "out", Weights.FLOAT)
     assert not (tmp_path / "out").exists()
 
 
 def test_half_weights_may_differ_a_little():
-    answers = [[Parse(Node(f"IN:{name}"), (Span(0, 1),), -1.0, 1) for name in names] for names in ("ABCD", "ABCX")]
-    assert check_parity(*answers, Weights.HALF, 0.75, what="weights").agreement == 0.75
-    with pytest.raises(BundleError, match="75.0% of the rows only"):
-        check_parity(*answers, Weights.HALF, 0.8, what="weights")
+    answers = [
+        [Hypothesis.of_parts(Node(f"IN:{name}"), (Span(0, 1),), -1.0, (0.0,), passes=1) for name in names]
+        for names in ("ABCD", "ABCX")
+    ]
+    assert check_parity(*answers, "weights-half", 0.75).agreement == 0.75
+    with pytest.raises(BundleError, match="the weights in half .* only 75.0% of the rows"):
+        check_parity(*answers, "weights-half", 0.8)
 
 
 def test_there_must_be_something_to_export():

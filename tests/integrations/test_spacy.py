@@ -16,6 +16,7 @@ from spacy.tokens import Doc, DocBin
 from treepiece import Parser
 from treepiece.data.toy import toy_rows
 from treepiece.errors import BundleError, OptionError
+from treepiece.extras import install_command
 
 TEXTS = [
     "remind me to text grace tonight",
@@ -45,12 +46,13 @@ def pipeline(**config):
     return nlp
 
 
-def facts(doc):
-    """All that the component says of a doc."""
+def attributes(doc):
+    """All that the component sets on a doc."""
     spans = [(span.label_, span.start_char, span.end_char) for span in doc.spans["treepiece"]]
     return doc.text, doc._.frame, doc._.parse, doc._.parse_error, spans
 
 
+@pytest.mark.slow
 def test_spacy_finds_it_without_an_import():
     code = "import spacy; nlp = spacy.blank('en'); nlp.add_pipe('treepiece'); print(nlp('call mom')._.frame.words)"
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
@@ -58,7 +60,7 @@ def test_spacy_finds_it_without_an_import():
 
 
 @pytest.mark.parametrize("text", READABLE)
-def test_it_says_what_the_parser_says(nlp, parser, text):
+def test_it_agrees_with_the_parser(nlp, parser, text):
     doc, result = nlp(text), parser(text)
     assert doc._.parse == result
     assert doc._.frame == result.frame
@@ -70,7 +72,8 @@ def test_it_says_what_the_parser_says(nlp, parser, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("", "the text is empty"), (" \n ", "has nothing in it"), ("x " * 3000, "is too long")]
+    ("text", "reason"),
+    [("", "the text is empty"), (" \n ", "has no readable characters"), ("x " * 3000, "is too long")],
 )
 def test_what_cannot_be_read_has_no_frame(nlp, text, reason):
     for doc in (nlp(text), *nlp.pipe([text])):
@@ -92,9 +95,9 @@ def test_any_text(nlp, text):
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 1000])
-def test_a_text_has_the_same_answer_alone_and_in_a_batch(nlp, batch_size):
+def test_a_text_has_the_same_result_alone_and_in_a_batch(nlp, batch_size):
     texts = TEXTS + [utterance for _, utterance, _ in toy_rows(20)]
-    assert list(map(facts, nlp.pipe(texts, batch_size=batch_size))) == [facts(nlp(text)) for text in texts]
+    assert list(map(attributes, nlp.pipe(texts, batch_size=batch_size))) == [attributes(nlp(text)) for text in texts]
 
 
 def test_contexts_stay_with_their_texts(nlp):
@@ -112,21 +115,23 @@ assert [doc._.parse and doc._.parse.tree for doc in nlp.pipe(texts, n_process=2,
 """
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_several_processes():
     """In a process of its own: spaCy forks, and what the tests have started does not survive that."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", SEVERAL], check=True, timeout=600)
 
 
 def test_it_can_be_pickled(nlp):
-    assert facts(pickle.loads(pickle.dumps(nlp))("call mom")) == facts(nlp("call mom"))
+    assert attributes(pickle.loads(pickle.dumps(nlp))("call mom")) == attributes(nlp("call mom"))
 
 
-def test_docs_keep_their_answers(nlp):
+def test_docs_keep_their_results(nlp):
     for text in TEXTS:
         doc = nlp(text)
-        assert facts(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == facts(doc)
+        assert attributes(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == attributes(doc)
         (copy,) = DocBin(docs=[doc], store_user_data=True).get_docs(nlp.vocab)
-        assert facts(copy) == facts(doc)
+        assert attributes(copy) == attributes(doc)
 
 
 def test_a_pipeline_is_saved_with_its_configuration(tmp_path):
@@ -134,7 +139,7 @@ def test_a_pipeline_is_saved_with_its_configuration(tmp_path):
     nlp.to_disk(tmp_path / "pipeline")
     assert not (tmp_path / "pipeline" / "treepiece").exists()
     loaded = spacy.load(tmp_path / "pipeline")
-    assert loaded.get_pipe("treepiece").options == nlp.get_pipe("treepiece").options
+    assert loaded.get_pipe("treepiece").config == nlp.get_pipe("treepiece").config
     doc = loaded("asdf qwer")
     assert (doc._.frame, doc._.parse.understood, len(doc._.parse.candidates)) == (None, False, 2)
     assert list(doc.spans["leaves"]) == []
@@ -142,7 +147,7 @@ def test_a_pipeline_is_saved_with_its_configuration(tmp_path):
     assert loaded("asdf qwer")._.parse == doc._.parse
 
 
-def test_more_readings(parser):
+def test_nbest(parser):
     doc = pipeline(nbest=3, threads=1)(READABLE[0])
     assert doc._.parse == parser(READABLE[0], nbest=3)
 
@@ -161,6 +166,7 @@ def test_spacy_knows_what_it_sets(nlp):
         ({"nbest": 0}, OptionError, "nbest must be a whole number"),
         ({"min_confidence": 1.5}, OptionError, "min_confidence must be a number from 0 to 1"),
         ({"min_confidense": 0.5}, ValueError, "min_confidense"),
+        ({"nbest": "many"}, ValueError, "nbest"),
         ({"spans_key": ""}, OptionError, "spans_key must be a name"),
     ],
 )
@@ -169,6 +175,7 @@ def test_a_wrong_configuration_is_told_when_the_component_is_added(config, error
         pipeline(**config)
 
 
+@pytest.mark.slow
 def test_an_extension_of_somebody_else_is_left_alone():
     code = (
         "import spacy; from spacy.tokens import Doc; Doc.set_extension('frame', default=1)\n"
@@ -183,5 +190,5 @@ def test_without_spacy():
     code = "import sys; sys.modules['spacy'] = None; import treepiece.integrations.spacy"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: the spaCy component needs spacy, which is not installed: pip install 'treepiece[spacy]'"
+        f"ModuleNotFoundError: the spaCy component needs spacy, which is not installed: {install_command('spacy')}"
     )

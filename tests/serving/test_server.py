@@ -2,12 +2,10 @@
 
 import json
 import socket
-import time
 from contextlib import ExitStack, suppress
 
 import pytest
 from serving_tools import (
-    LONGEST,
     PATIENT,
     block,
     connect,
@@ -22,12 +20,10 @@ from serving_tools import (
 )
 
 from treepiece.data.toy import toy_rows
-from treepiece.serving import connections
 from treepiece.serving.app import create_app
 from treepiece.serving.settings import Settings
 
 TEXTS = [utterance for _, utterance, _ in toy_rows(40)]
-MOST_CONNECTIONS = 6
 REQUEST = request_bytes(b'{"text": "call mom"}')
 
 
@@ -89,32 +85,9 @@ def test_what_is_not_http(port, sent):
     with connect(port) as connection:
         with suppress(ConnectionError):  # the server may refuse before all of it is sent
             connection.sendall(sent)
-        assert kind(read_answer(connection)) == (400, "broken-request")
-
-
-def test_what_a_connection_refuses_is_named_counted_and_logged(parser, caplog):
-    app = create_app(parser, Settings(**PATIENT))
-    broken = b"POST /v1/parse HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\nHost: a\r\n"
-    with caplog.at_level("INFO", "treepiece.serving"), served(app) as port:
-        names = []
-        for first, second in ((b"hello\r\n\r\n", b""), (broken + b"X-Request-ID: mine\r\n\r\n", b"nothing\r\n")):
-            with connect(port) as connection:
-                connection.sendall(first)
-                if second:  # the head is read before the body comes: that request is under way, and the one that asks
-                    wait_until_metrics_say(port, "treepiece_requests_under_way 2.0")
-                    connection.sendall(second)
-                answer = read_answer(connection)
-                assert kind(answer) == (400, "broken-request")
-                names.append(answer[1]["x-request-id"])
-        wait_until_metrics_say(port, 'treepiece_requests_total{method="other",path="other",status="400"} 1.0')
-        wait_until_metrics_say(port, 'treepiece_requests_total{method="POST",path="/v1/parse",status="400"} 1.0')
-        wait_until_metrics_say(port, 'treepiece_problems_total{type="broken-request"} 2.0')
-    assert names[1] == "mine"
-    records = [record for record in caplog.records if record.name == "treepiece.serving"]
-    fields = [record.fields for record in records if record.fields["path"] != "/metrics"]
-    assert [(line["id"], line["status"], line["problem"]) for line in fields] == [
-        (name, 400, "broken-request") for name in names
-    ]
+        with connection.makefile("rb") as answer:
+            assert answer.readline() == b"HTTP/1.1 400 Bad Request\r\n"
+            assert b"Invalid HTTP request received." in answer.read()  # and the connection is closed
 
 
 def test_a_huge_body(port):
@@ -134,54 +107,38 @@ def test_chunks(port):
         assert (status, json.loads(body)["text"]) == (200, "call mom")
 
 
-@pytest.fixture
-def narrow(parser):
-    """The port of a server of its own: where connections are counted, those of other tests must not be there."""
-    with served(create_app(parser, Settings(**PATIENT, connections=MOST_CONNECTIONS))) as port:
-        yield port
-
-
-def test_too_many_connections(narrow):
-    port = narrow
-    opened = [connect(port) for _ in range(MOST_CONNECTIONS)]
-    try:
-        for connection in opened:
+def test_too_many_requests(parser):
+    """One more than may be under way is refused at once; health checks and metrics never are."""
+    app = create_app(parser, Settings(**PATIENT, concurrency=3))
+    gate = block(app)
+    with served(app) as port, ExitStack() as stack:
+        busy = [stack.enter_context(connect(port)) for _ in range(3)]
+        for connection in busy:
             connection.sendall(REQUEST)
-            assert read_answer(connection)[0] == 200
+        wait_until_metrics_say(port, "treepiece_requests_under_way 4.0")  # and the one that asks
         with connect(port) as another:
+            another.sendall(REQUEST)
             answer = read_answer(another)
-            assert kind(answer) == (503, "too-many-connections")
+            assert kind(answer) == (503, "too-many-requests")
             assert answer[1]["retry-after"] == "1"
-        opened[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert b'treepiece_problems_total{type="too-many-connections"} 1.0' in read_answer(opened[0])[2]
-    finally:
-        for connection in opened:
-            connection.close()
+            another.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert read_answer(another)[0] == 200
+        wait_until_metrics_say(port, 'treepiece_problems_total{type="too-many-requests"} 1.0')
+        gate.go.set()
+        for connection in busy:
+            assert read_answer(connection)[0] == 200
+        busy[0].sendall(REQUEST)
+        assert read_answer(busy[0])[0] == 200
 
-    def is_free():
+
+def test_idle_connections_are_in_nobodys_way(parser):
+    """However many are open without a request, they do not count as requests."""
+    with served(create_app(parser, Settings(**PATIENT, concurrency=2))) as port, ExitStack() as stack:
+        for sent in (b"", b"POST /v1", REQUEST[:40]) * 20:
+            stack.enter_context(connect(port)).sendall(sent)
         with connect(port) as connection:
             connection.sendall(REQUEST)
-            return read_answer(connection)[0] == 200
-
-    wait_until(is_free, "the places of connections that were closed are not free again")  # closing takes a moment
-
-
-@pytest.mark.parametrize("lingering", [64, 0])
-def test_who_is_refused_can_read_it_even_while_sending(narrow, monkeypatch, lingering):
-    """Where too many linger already, it is told all the same, to whoever is not sending."""
-    monkeypatch.setattr(connections, "LINGER", LONGEST)
-    monkeypatch.setattr(connections, "MOST_LINGERING", lingering)
-    with ExitStack() as stack:
-        for _ in range(MOST_CONNECTIONS):
-            connection = stack.enter_context(connect(narrow))
-            connection.sendall(REQUEST)
             assert read_answer(connection)[0] == 200
-        with connect(narrow) as another:
-            for _ in range(20 if lingering else 0):
-                another.sendall(REQUEST)
-                time.sleep(0.005)  # the first ones are there before the refusal is sent, and the others after that
-            assert kind(read_answer(another)) == (503, "too-many-connections")
-            assert another.recv(1) == b""
 
 
 def test_a_client_that_goes_away_gives_its_place_back(parser):

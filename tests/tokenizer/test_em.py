@@ -8,14 +8,14 @@ from strategies import corpora
 
 from treepiece.errors import OptionError
 from treepiece.tokenizer.em import EmConfig, EmMethod, fit_units, log_on_grid, normalise
+from treepiece.tokenizer.learning import match_corpus
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import learn_merges
-from treepiece.tokenizer.training import pose
 
 
 def run(corpus, config, n_merges=8):
     base = learn_merges(corpus, n_merges)
-    problem = pose(corpus, Matcher(base.shapes, cut_anywhere=True))
+    problem = match_corpus(corpus, Matcher(base.shapes, cut_anywhere=True))
     is_label = np.arange(len(base.shapes)) < base.n_labels
     return (
         problem,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from strategies import corpora, trees
 
-from treepiece import Node, TreePieceTokenizer, files
+from treepiece import Node, TreePieceTokenizer, bundle
 from treepiece.errors import TokenizerFileError
 from treepiece.tokenizer import storage
 
@@ -49,17 +49,17 @@ def edit(folder, change):
         (lambda v: v.update(version=2), "newer than this treepiece reads (1): upgrade treepiece"),
         (lambda v: v.update(version="1"), "damaged: 'version' is '1'"),
         (lambda v: v.update(format="other"), "not a tokenizer: 'format' is 'other'"),
-        (lambda v: v.update(labels=["A"]), "'labels' must be different texts"),
-        (lambda v: v.update(units=[]), "'units' must be a list of different units"),
-        (lambda v: v.update(units=None), "unit 0 must be a number and a tree's tokens"),
-        (lambda v: v["units"].append([0.0, 0]), "must be a number and a tree's tokens"),
-        (lambda v: v["units"].append([0.0, 77, -1]), "must be a number and a tree's tokens"),
-        (lambda v: v["units"].append([float("nan"), 0, -1]), "must be a number and a tree's tokens"),
-        (lambda v: v["units"].append(v["units"][0]), "'units' must be a list of different units"),
+        (lambda v: v.update(labels=["A"]), "'labels' must be distinct strings"),
+        (lambda v: v.update(units=[]), "'units' must be a non-empty list of distinct units"),
+        (lambda v: v.update(units=None), "unit 0 must be a number and the tokens of a tree"),
+        (lambda v: v["units"].append([0.0, 0]), "must be a number and the tokens of a tree"),
+        (lambda v: v["units"].append([0.0, 77, -1]), "must be a number and the tokens of a tree"),
+        (lambda v: v["units"].append([float("nan"), 0, -1]), "must be a number and the tokens of a tree"),
+        (lambda v: v["units"].append(v["units"][0]), "'units' must be a non-empty list of distinct units"),
         (lambda v: v.update(report={"merges": 1}), "'report' is not that of a training run"),
         (lambda v: v.update(report=5), "'report' is not that of a training run"),
         (lambda v: v.update(units=v["units"][:1]), "<continuation> must have a unit"),
-        (lambda v: v["units"].append([0.0, len(v["labels"]) - 1, -1]), "two children or more in every unit"),
+        (lambda v: v["units"].append([0.0, len(v["labels"]) - 1, -1]), "at least two children in every unit"),
     ],
 )
 def test_files_with_wrong_contents(folder, change, message):
@@ -90,7 +90,7 @@ def test_the_file_itself_may_be_given(folder):
 
 
 def test_a_missing_file_says_what_to_give(tmp_path):
-    with pytest.raises(TokenizerFileError, match="no such file: give the folder that `treepiece tokenizer train"):
+    with pytest.raises(TokenizerFileError, match="no such file: pass the folder that `treepiece tokenizer train"):
         TreePieceTokenizer.load(tmp_path / "nowhere")
 
 
@@ -106,8 +106,8 @@ def test_a_full_disk_leaves_the_old_file(folder, monkeypatch, call, n_good):
             return works(*args)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files.os, call, full)
-    with pytest.raises(TokenizerFileError, match="a tokenizer that was there before is unchanged"):
+    monkeypatch.setattr(bundle.os, call, full)
+    with pytest.raises(TokenizerFileError, match="an existing tokenizer there is unchanged"):
         TreePieceTokenizer.train([Node("C")]).save(folder)
     assert (folder / "tokenizer.json").read_bytes() == before
     assert len(list(folder.iterdir())) == 2

@@ -8,32 +8,32 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
-from treepiece import TokenizerConfig, TreePieceTokenizer  # noqa: E402
-from treepiece.data.toy import toy_frames  # noqa: E402
-from treepiece.definition import DecoderConfig  # noqa: E402
-from treepiece.errors import OptionError, UnitError  # noqa: E402
-from treepiece.tokenizer.nests import NestSymbols  # noqa: E402
-from treepiece.training.pretraining import (  # noqa: E402
+from treepiece import TokenizerConfig, TreePieceTokenizer
+from treepiece.data.toy import toy_frames
+from treepiece.definition import DecoderConfig
+from treepiece.errors import RecipeError, UnitError
+from treepiece.tokenizer.assembly import NestSymbols
+from treepiece.training.pretraining import (
     MaskedUnitModel,
-    PretrainingConfig,
     _hold_out,
     _mask_units,
     pretrain_units,
 )
+from treepiece.training.recipe import PretrainingConfig, make_recipe
 
 # Unit 0 has two placeholders, filled by units 1 to 4; unit 4 + i always fills the placeholder of unit i.
 N_UNITS = 9
 SYMBOLS = NestSymbols.after(N_UNITS)
-HOLE, OPEN, CLOSE = SYMBOLS.placeholder, SYMBOLS.opening, SYMBOLS.closing
+PLACEHOLDER, OPEN, CLOSE = SYMBOLS.placeholder, SYMBOLS.opening, SYMBOLS.closing
 
 
 def filled(i):
-    return [HOLE, OPEN, i, HOLE, OPEN, i + 4, CLOSE, CLOSE]
+    return [PLACEHOLDER, OPEN, i, PLACEHOLDER, OPEN, i + 4, CLOSE, CLOSE]
 
 
 PAIRS = [([0, *filled(i), *filled(j)], 1 + i * j) for i, j in product(range(1, 5), repeat=2)]
 ALONE = [([i + 4], 50 * i) for i in range(1, 5)]
-QUICK = PretrainingConfig(epochs=2, batch=8)
+QUICK = PretrainingConfig(epochs=2, batch_size=8)
 
 
 def pretrain(sequences=PAIRS, config=QUICK, seed=0, n_units=N_UNITS, width=16, **options):
@@ -62,7 +62,7 @@ def test_a_unit_is_guessed_from_the_unit_that_it_fills():
     entropy = -sum(n / counts.total() * math.log(n / counts.total()) for n in counts.values())
     # To know which units occur at which place is not enough: the loss has to fall below what that would give.
     by_place = (math.log(6) + math.log(6) + math.log(40)) / 3
-    config = PretrainingConfig(epochs=40, batch=4, learning_rate=3e-3, holdout=0.2)
+    config = PretrainingConfig(epochs=40, batch_size=4, learning_rate=3e-3, holdout=0.2)
     losses = pretrain([(few, 1) for few in nests], config, n_units=n_units, width=32).losses
     assert min(losses) < by_place - 0.5 < entropy
     assert len(losses) < 40
@@ -129,7 +129,7 @@ def test_only_units_are_masked_and_one_or_more_in_each_sequence(rate):
 def test_what_fills_up_a_batch_is_not_seen():
     torch.manual_seed(0)
     model = MaskedUnitModel(N_UNITS, 17, 8, DecoderConfig(2)).eval()
-    alone = torch.tensor([[0, HOLE, OPEN, model.mask_symbol, CLOSE]])
+    alone = torch.tensor([[0, PLACEHOLDER, OPEN, model.mask_symbol, CLOSE]])
     padded = torch.nn.functional.pad(alone, (0, 3), value=model.mask_symbol)
     row, place = torch.tensor([0]), torch.tensor([3])
     expected = model(alone, torch.ones_like(alone, dtype=torch.bool), row, place)
@@ -139,18 +139,18 @@ def test_what_fills_up_a_batch_is_not_seen():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mask_rate": 0.0}, "mask_rate and learning_rate must be more than 0"),
-        ({"mask_rate": float("nan")}, "mask_rate must be a number from 0 to 1, got nan"),
-        ({"mask_rate": "much"}, "mask_rate must be a number from 0 to 1, got 'much'"),
-        ({"epochs": 0}, "epochs must be a whole number, 1 or more, got 0"),
-        ({"batch": 1.5}, "batch must be a whole number"),
-        ({"learning_rate": -1.0}, "learning_rate must be a number from 0 to 1, got -1.0"),
-        ({"holdout": 1.0}, "holdout must be less than 1"),
+        ({"mask_rate": 0.0}, "units.pretraining.mask_rate: must be greater than 0, got 0"),
+        ({"mask_rate": float("nan")}, "units.pretraining.mask_rate: must be greater than 0, got nan"),
+        ({"mask_rate": "much"}, "units.pretraining.mask_rate: must be a valid number, got 'much'"),
+        ({"epochs": 0}, "units.pretraining.epochs: must be greater than or equal to 1, got 0"),
+        ({"batch_size": 1.5}, "units.pretraining.batch_size: must be a valid integer, got 1.5"),
+        ({"learning_rate": -1.0}, "units.pretraining.learning_rate: must be greater than 0, got -1"),
+        ({"holdout": 1.0}, "units.pretraining.holdout: must be less than 1, got 1"),
     ],
 )
 def test_options_out_of_range(options, message):
-    with pytest.raises(OptionError, match=message):
-        PretrainingConfig(**options)
+    with pytest.raises(RecipeError, match=message):
+        make_recipe({"units": {"pretrained": True, "pretraining": options}})
 
 
 @pytest.mark.parametrize("sequences", [[], [([N_UNITS + 3], 1)]], ids=["none", "other vocabulary"])

@@ -1,21 +1,11 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from strategies import names, top_trees
 
 from treepiece.errors import TreeParseError
 from treepiece.trees.brackets import format_brackets, parse_brackets
 from treepiece.trees.node import Node
-
-words = st.text(st.characters(exclude_characters=" \t\r\n"), min_size=1).filter(
-    lambda word: word != "]" and not word.startswith(("[IN:", "[SL:"))
-)
-names = st.text(st.characters(exclude_characters=" \t\r\n[]"), min_size=1, max_size=5)
-labels = st.builds("{}{}".format, st.sampled_from(["IN:", "SL:"]), names)
-top_trees = st.recursive(
-    st.builds(Node, labels, st.lists(words, max_size=3)),
-    lambda inner: st.builds(Node, labels, st.lists(st.one_of(words, inner), max_size=4)),
-    max_leaves=12,
-)
 
 
 @given(top_trees)
@@ -45,18 +35,18 @@ def test_any_text_gives_a_tree_or_the_error(text, any_label):
     [
         ("", "col 1: no tree in an empty text"),
         ("   ", "col 1: no tree in an empty text"),
-        ("hello", "col 1: the word 'hello' stands outside the tree, which begins with [IN: or [SL:"),
+        ("hello", "col 1: the word 'hello' is outside the tree, which begins with [IN: or [SL:"),
         ("]", "col 1: ']' closes nothing"),
         ("[IN:A ] ]", "col 9: ']' closes nothing"),
-        ("[IN:A ] x", "col 9: the word 'x' stands outside the tree"),
-        ("[IN:A ] [IN:B ]", "col 9: '[IN:B' starts a second tree: one tree a text"),
+        ("[IN:A ] x", "col 9: the word 'x' is outside the tree"),
+        ("[IN:A ] [IN:B ]", "col 9: '[IN:B' starts a second tree: expected one tree per text"),
         ("[IN:A [SL:B x ]", "col 16: the text ends but [IN:A of col 1 is still open: add ']'"),
         ("[IN:A [SL:B", "col 12: the text ends but [SL:B of col 7 is still open: add '] ]'"),
         ("[IN: ]", "col 1: '[IN:' has no name: expected something like '[IN:NAME'"),
         ("[IN:A [SL: x ] ]", "col 7: '[SL:' has no name"),
-        ("[IN:A]", "col 1: the label 'IN:A]' holds a bracket: put a blank before each bracket"),
+        ("[IN:A]", "col 1: the label 'IN:A]' contains a bracket: put a space before each bracket"),
         ("[IN:A [FOO:B x ] ]", "col 18: ']' closes nothing ('[FOO:B' before it was read as a word"),
-        ("[IN:A [FOO:B x ] y ]", "col 18: the word 'y' stands outside the tree"),
+        ("[IN:A [FOO:B x ] y ]", "col 18: the word 'y' is outside the tree"),
         ("[IN:A " * 9, "9 brackets are still open"),
     ],
 )
@@ -88,6 +78,7 @@ def test_brackets_in_an_utterance_are_words():
     assert tree.children == ("[", "[x]", ":]")
 
 
+@pytest.mark.slow
 def test_deep_and_wide():
     for text in ("[IN:A " * 10_000 + "] " * 10_000, "[IN:A " + "[SL:B x ] " * 100_000 + "]"):
         assert format_brackets(parse_brackets(text)) == text.strip()
@@ -96,7 +87,7 @@ def test_deep_and_wide():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[IN:A water [SL:B fern]]", "'fern]]' was read as a word, put a blank before each ']'"),
+        ("[IN:A water [SL:B fern]]", "'fern]]' was read as a word, put a space before each ']'"),
         ("[IN:A water [B fern ] [SL:C at 6 ] ]", "'[B' before it was read as a word: labels start with IN: or SL:"),
     ],
 )

@@ -3,7 +3,7 @@ import json
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_brackets import top_trees
+from strategies import top_trees
 
 from treepiece.errors import FrameError
 from treepiece.trees.align import Span, align_words
@@ -96,7 +96,7 @@ def test_empty_and_mixed_slots_are_loaded_and_counted():
 @pytest.mark.parametrize(
     ("words", "skeleton", "spans", "message"),
     [
-        (("a",), Node("IN:A", ["a"]), (), "the skeleton of a frame holds words"),
+        (("a",), Node("IN:A", ["a"]), (), "the skeleton of a frame contains words"),
         (("a",), Node("IN:A", [Node("SL:B")]), (), "has 1 utterance leaves but there are 0 spans"),
         (("a",), Node("IN:A", [Node("SL:B")]), (Span(0, 2),), "span (0, 2) is out of order or out of range"),
         (("a", "b"), Node("IN:A", [Node("SL:B")] * 2), (Span(1, 2), Span(0, 1)), "span (0, 1) is out of order"),
@@ -113,13 +113,13 @@ def test_parts_that_do_not_fit(words, skeleton, spans, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"words": "ab"}, "'words' as a list of texts"),
-        ({"words": ["a", ""]}, "'words' as a list of texts"),
-        ({"utterance": 3}, "'utterance' as a text"),
+        ({"words": "ab"}, "'words' as a list of non-empty strings"),
+        ({"words": ["a", ""]}, "'words' as a list of non-empty strings"),
+        ({"utterance": 3}, "'utterance' as a string"),
         ({"spans": [[0]]}, "'spans' as a list of [start, end] pairs"),
         ({"spans": [[0, True]]}, "'spans' as a list of [start, end] pairs"),
-        ({"utterance": "other"}, "they must be equal but for blanks"),
-        ({"utterance": ""}, "they must be equal but for blanks"),
+        ({"utterance": "other"}, "they must be equal up to whitespace"),
+        ({"utterance": ""}, "they must be equal up to whitespace"),
         ({"more": 1}, "with the keys utterance, words, skeleton, spans"),
     ],
 )
@@ -130,6 +130,7 @@ def test_bad_json(change, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_deep_and_wide():
     deep = Node("SL:B", ["x"])
     for _ in range(5_000):

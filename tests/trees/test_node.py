@@ -16,7 +16,7 @@ def deep_tree(depth=10_000):
 
 
 @given(trees(9))
-def test_a_walk_rebuilds_the_tree(tree):
+def test_events_rebuild_the_tree(tree):
     rebuilt = build_tree(tree.events())
     assert rebuilt == tree
     assert hash(rebuilt) == hash(tree)
@@ -24,7 +24,7 @@ def test_a_walk_rebuilds_the_tree(tree):
 
 
 @given(trees(6), trees(6))
-def test_equal_means_the_same_walk(first, second):
+def test_equal_means_the_same_events(first, second):
     assert (first == second) == (list(first.events()) == list(second.events()))
 
 
@@ -55,11 +55,12 @@ def test_what_is_no_node(label, children):
         Node(label, children)
 
 
-def test_a_walk_that_ends_early():
-    with pytest.raises(ValueError, match="ends before its root closes"):
+def test_events_that_end_early():
+    with pytest.raises(ValueError, match="end before the root closes"):
         build_tree([(Kind.OPEN, "A")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tree", [deep_tree(), Node("A", [Node("B")] * 100_000)], ids=["deep", "wide"])
 def test_size_is_no_limit(tree):
     twin = build_tree(tree.events())

@@ -1,26 +1,30 @@
-"""Where the command line writes: answers to standard output, everything else to standard error.
+"""The terminal: results go to standard output, everything else to standard error; Ctrl-C stops at a safe point.
 
-Rich takes as long to load as a parse takes a hundred times, so it is loaded when something is drawn with it.
+Importing Rich takes as long as a hundred parses, so functions import it on demand.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from time import perf_counter
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 
 @cache
 def stderr() -> Console:
-    """Return where everything but answers goes: one console, so that remarks do not run into progress bars."""
+    """Return the console for everything but results; it is shared, so that messages and bars do not collide."""
     from rich.console import Console
 
     return Console(stderr=True)
@@ -38,7 +42,7 @@ def say_json(value: object) -> None:
 
 
 def note(text: str) -> None:
-    """Write a remark to standard error."""
+    """Write a message to standard error."""
     stderr().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -74,19 +78,78 @@ def _format(value: object) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-@contextmanager
-def progress() -> Iterator[Progress]:
-    """Give a progress bar on standard error; nothing is drawn where that is not a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class ProgressBars:
+    """Draws the progress of long work on standard error, if that is a terminal: a bar for the current stage.
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[unit]}"),
-        TimeRemainingColumn(),
-    )
-    # Rich would take standard output over while a bar is up, and answers would go to the terminal, not to a file.
-    is_shown = stderr().is_terminal
-    with Progress(*columns, console=stderr(), transient=True, disable=not is_shown, redirect_stdout=False) as bars:
-        yield bars
+    It is a `treepiece.progress.Progress`. With a `unit` it shows a speed, such as `512 rows/s`; work that an earlier
+    process did, before an interruption, does not count.
+    """
+
+    def __init__(self, unit: str = "", *, is_shown: bool = True) -> None:
+        self._unit = unit
+        self._is_shown = is_shown and sys.stderr is not None and sys.stderr.isatty()
+        self._bars: RichProgress | None = None
+        self._stage = ""
+        self._task: TaskID | None = None
+        self._begin = (0.0, 0.0)
+
+    def __enter__(self) -> Self:
+        if self._is_shown:
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+            detail = TextColumn("{task.fields[detail]}")
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                detail,
+                TimeRemainingColumn(),
+            )
+            # Otherwise Rich redirects standard output while a bar is shown, and results go to the terminal, not a file.
+            self._bars = Progress(*columns, console=stderr(), transient=True, redirect_stdout=False)
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def update(self, stage: str, done: float, total: float | None = None, detail: str = "") -> None:
+        """Draw the progress of a stage; a new stage replaces the previous one."""
+        if self._bars is None:
+            return
+        now = perf_counter()
+        if self._task is None or stage != self._stage:
+            if self._task is not None:
+                self._bars.remove_task(self._task)
+            self._stage, self._begin = stage, (done, now)
+            self._task = self._bars.add_task(stage, total=total, detail="")
+        if self._unit and not detail:
+            rate = (done - self._begin[0]) / max(1e-9, now - self._begin[1])
+            detail = f"{rate:,.0f} {self._unit}/s"
+        self._bars.update(self._task, completed=done, total=total, detail=detail)
+
+    def message(self, text: str) -> None:
+        """Write a message to standard error."""
+        note(text)
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C or SIGTERM was received; a second one interrupts at once."""
+    signals: list[int] = []
+
+    def remember(number: int, _: FrameType | None) -> None:
+        if signals:
+            raise KeyboardInterrupt
+        signals.append(number)
+        note("stopping after this step, to save; press Ctrl-C again to stop at once")
+
+    before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(signals)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,57 +1,87 @@
-"""`treepiece data`: get or make data."""
+"""`treepiece data`: download or generate data."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from treepiece.cli.console import note, progress
+from treepiece.cli.arguments import Json
+from treepiece.cli.console import ProgressBars, note, say_json
 from treepiece.data.download import TOPV2_URL, download_topv2
 from treepiece.data.toy import toy_rows
 from treepiece.errors import DataError
 
-app = typer.Typer(help="Get or make data.", no_args_is_help=True)
+app = typer.Typer(help="Download or generate data.", no_args_is_help=True)
+
+_SHOWN = 10
 
 
 @app.command()
 def topv2(
-    output: Annotated[Path, typer.Option(help="The folder to put the files in.")],
-    url: Annotated[str, typer.Option(help="Where the archive is; a mirror must have the same checksum.")] = TOPV2_URL,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put the files in.")],
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="The URL of the archive; a mirror must have the same checksum.")
+    ] = TOPV2_URL,
+    as_json: Json = False,
 ) -> None:
-    """Download TOPv2 (CC BY-SA 4.0), check it and unpack it. Run again to go on after an interruption.
+    """Download TOPv2 (CC BY-SA 4.0).
+
+    The archive is unpacked only if its checksum is right. After an interruption, the same command continues.
 
     Example: `treepiece data topv2 --output topv2`
     """
-    with progress() as bars:
-        task = bars.add_task("downloading", total=None, unit="bytes")
-        files = download_topv2(
-            output, url=url, on_bytes=lambda done, total: bars.update(task, completed=done, total=total)
-        )
-    note(f"{output}: {len(files)} files")
+    with ProgressBars("bytes") as bars:
+        files = download_topv2(output, url=url, on_bytes=lambda done, total: bars.update("downloading", done, total))
+    if as_json:
+        say_json({"output": str(output), "files": len(files)})
+    else:
+        note(f"{output}: {len(files)} files")
 
 
 @app.command()
 def toy(
-    rows: Annotated[int, typer.Option(min=0, help="How many rows.")] = 5000,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
-    output: Annotated[str, typer.Option(help="The TSV file to write, or - for standard output.")] = "-",
+    rows: Annotated[int, typer.Option(metavar="N", min=0, help="The number of rows.")] = 5000,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same rows.")] = 0,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"The file to write; - is standard output.  [default: standard output; a terminal gets {_SHOWN}]",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSONL, with the domain, instead of TSV.")] = False,
 ) -> None:
-    """Make rows of `utterance <tab> parse` from the built-in toy grammar.
+    """Generate rows from a toy grammar.
 
-    Example: `treepiece data toy --rows 5000 --output toy.tsv`
+    A row is an utterance and its parse, separated by a tab.
+
+    Examples:
+
+    - `treepiece data toy --rows 5000 --output toy.tsv`
+    - `treepiece data toy | treepiece tokenizer train - --output tokenizer`
     """
-    lines = (f"{utterance}\t{parse}\n" for _, utterance, parse in toy_rows(rows, seed))
-    if output == "-":
-        sys.stdout.writelines(lines)
+    if output in (None, "-"):
+        is_cut = output is None and sys.stdout.isatty() and rows > _SHOWN
+        sys.stdout.writelines(_lines(_SHOWN if is_cut else rows, seed, as_json=as_json))
+        if is_cut:
+            note(f"the first {_SHOWN} of {rows:,} rows: to get all, use --output toy.tsv or a pipe")
         return
     try:
-        draft = Path(f"{output}.part")  # so that a file that was not finished does not look like one that was
+        draft = Path(f"{output}.part")  # so that an unfinished file does not look like a finished one
         with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
+            file.writelines(_lines(rows, seed, as_json=as_json))
         draft.replace(output)
     except OSError as error:
         raise DataError(f"{output}: cannot be written: {error.strerror}") from None
     note(f"{output}: {rows:,} rows")
+
+
+def _lines(rows: int, seed: int, *, as_json: bool) -> Iterator[str]:
+    for domain, utterance, parse in toy_rows(rows, seed):
+        value = {"domain": domain, "utterance": utterance, "parse": parse}
+        yield f"{json.dumps(value)}\n" if as_json else f"{utterance}\t{parse}\n"

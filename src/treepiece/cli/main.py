@@ -13,22 +13,21 @@ from treepiece.cli.console import note
 from treepiece.errors import TreepieceError
 
 _COMMANDS = {
-    "parse": "treepiece.cli.parsing",
-    "train": "treepiece.cli.training",
-    "mix": "treepiece.cli.mixing",
-    "evaluate": "treepiece.cli.evaluation",
-    "export": "treepiece.cli.exporting",
-    "serve": "treepiece.cli.serving",
+    "parse": "treepiece.cli.parse",
+    "train": "treepiece.cli.train",
+    "average": "treepiece.cli.average",
+    "evaluate": "treepiece.cli.evaluate",
+    "export": "treepiece.cli.export",
+    "serve": "treepiece.cli.serve",
 }
-"""Where the function of each command is, which has its name."""
-_GROUPS = {"tokenizer": "treepiece.cli.tokenizer", "data": "treepiece.cli.data"}
-"""Where the `app` of each group of commands is."""
+"""The module of each command, whose function has its name."""
+_GROUPS = {"tokenizer": "treepiece.cli.tokenize", "data": "treepiece.cli.data"}
+"""The module of each group of commands, which has an `app`."""
 
 
 def make_app(wanted: str | None = None) -> typer.Typer:
-    """Return the command line; with the name of a command, that one alone, so that no other has to be loaded."""
+    """Return the command line; with the name of a command, only that one, so that no other is imported."""
     app = typer.Typer(
-        help="Semantic parsing with tree tokenization.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -41,12 +40,14 @@ def make_app(wanted: str | None = None) -> typer.Typer:
             app.add_typer(import_module(module).app, name=name)
     for name, module in _COMMANDS.items():
         if not is_known or name == wanted:
-            app.command()(getattr(import_module(module), name))
+            # `parse` itself reports a text without quotes, whose words are too many arguments.
+            settings = {"allow_extra_args": name == "parse"}
+            app.command(context_settings=settings)(getattr(import_module(module), name))
     return app
 
 
 def __getattr__(name: str) -> object:
-    """Return `app`, the whole command line, which loads all commands and is made when it is asked for."""
+    """Return `app`, the complete command line; it imports all commands, so it is built on demand."""
     if name == "app":
         return make_app()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -65,26 +66,34 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Semantic parsing with tree tokenization."""
+    """Semantic parsing with tree tokenization.
+
+    Results go to standard output, everything else to standard error. A command exits with 0 if it succeeds, and with 2
+    and one line on standard error if its input or an option is wrong. `treepiece parse` exits with 1 if some texts
+    cannot be parsed; Ctrl-C ends training and jobs with 130, after saving.
+
+    Example: `treepiece parse "set an alarm for 8 am"`
+    """
 
 
 def run() -> None:
-    """Run the command line: a fault in the input is one line on standard error and exit code 2."""
+    """Run the command line: wrong input is one line on standard error and exit code 2."""
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by the caller's shell: there is nobody to answer
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by the caller's shell
     try:
         try:
             make_app(sys.argv[1] if len(sys.argv) > 1 else None)()
         finally:
-            sys.stdout.flush()  # here, where a full disk or a reader that has gone can still be told
+            sys.stdout.flush()  # here, where a full disk or a closed pipe can still be reported
     except TreepieceError as error:
         note(f"error: {error}")
         sys.exit(2)
     except BrokenPipeError:
-        # The reader has gone (`treepiece ... | head`): leave quietly, and keep Python from failing on its last flush.
+        # The reader closed the pipe (`treepiece ... | head`): exit quietly, and prevent an error in Python's last
+        # flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        # Commands name the files that they fail on; what has no name is standard output.
+        # Errors about files have a name; an error without one is about standard output.
         note(f"error: {error.filename or 'standard output cannot be written'}: {error.strerror}")
         sys.exit(2)

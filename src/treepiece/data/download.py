@@ -21,10 +21,10 @@ TOPV2_SHA256 = "e73a13eb32f67f69c630abde549fa153f288564e2703b71492f04cb59b2cae13
 
 _CHUNK = 1 << 16
 _TIMEOUT_SECONDS = 30.0
-_LARGEST = 1 << 30  # bytes that the unpacked archive may have: many times what TOPv2 has
+_LARGEST = 1 << 30  # the most bytes of the unpacked archive: many times those of TOPv2
 
 OnBytes = Callable[[int, int | None], None]
-"""Called with how many bytes are there, and how many there will be if the server says so."""
+"""Called with the number of bytes so far, and the total if the server reports it."""
 
 
 def download_topv2(
@@ -32,7 +32,7 @@ def download_topv2(
 ) -> list[Path]:
     """Return the files of TOPv2, fetched into `folder`.
 
-    A download that was interrupted goes on where it stopped; the archive is unpacked only if its checksum is right.
+    An interrupted download continues where it stopped; the archive is unpacked only if its checksum is right.
     """
     archive = folder / "topv2.zip.part"
     try:
@@ -49,7 +49,7 @@ def download_topv2(
         raise DataError(f"{url}: not an address: {error}") from None
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or error
-        raise DataError(f"{url}: cannot be fetched: {reason}; run the command again to go on") from None
+        raise DataError(f"{url}: cannot be fetched: {reason}; run the command again to continue") from None
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {error.strerror}") from None
     return files
@@ -64,7 +64,7 @@ def _fetch(url: str, archive: Path, on_bytes: OnBytes) -> None:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)  # noqa: S310
     except urllib.error.HTTPError as error:
         if error.code == 416 and done:
-            return  # nothing after what is there: the download was complete, the checksum will tell
+            return  # no bytes are left: the download was complete, and the checksum will verify it
         raise
     with response:
         if response.status != 206:
@@ -93,7 +93,7 @@ def _check(archive: Path, url: str, sha256: str) -> None:
 
 
 def _unpack(archive: Path, folder: Path) -> list[Path]:
-    """Return the files of the archive, each put in place whole."""
+    """Return the files of the archive; each is put in place atomically."""
     try:
         with zipfile.ZipFile(archive) as contents, tempfile.TemporaryDirectory(dir=folder) as staging:
             members = [member for member in contents.infolist() if not member.is_dir()]
@@ -125,7 +125,7 @@ def _refuse_unsafe(members: list[zipfile.ZipInfo]) -> None:
 
 
 def _shared_top(paths: list[PurePosixPath]) -> PurePosixPath:
-    """Return the folder that all paths are in, so that it is not made again inside the output folder."""
+    """Return the common folder of all paths, which is not repeated inside the output folder."""
     tops = {path.parts[0] for path in paths}
     is_shared = len(tops) == 1 and all(len(path.parts) > 1 for path in paths)
     return PurePosixPath(tops.pop() if is_shared else "")

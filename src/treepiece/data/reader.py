@@ -7,21 +7,51 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from treepiece.data.formats import ParseLine, choose_format
-from treepiece.data.rows import BadRow, ReadReport, Row
+from treepiece.data.rows import BadRow, ParseLine, ReadReport, Row, choose_format, decode_line
 from treepiece.errors import DataError, TreepieceError
+from treepiece.trees.frame import Frame
 
 DEFAULT_SPLIT = "train"
+
+DataSource = str | Path | Sequence[Row] | Sequence[tuple[str, str]]
+"""A folder or a file, rows, or pairs of an utterance and its parse."""
+
+
+def load_rows(data: DataSource, split: str = DEFAULT_SPLIT) -> list[Row]:
+    """Return rows from any source; a row that cannot be read raises, and so does a source without rows.
+
+    >>> (row,) = load_rows([("rain today", "[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]")])
+    >>> row.frame.leaves[0].text
+    'today'
+    """
+    if isinstance(data, str | Path):
+        rows = list(read_rows(data, split=split))
+    else:
+        rows = [row if isinstance(row, Row) else _read_pair(row, place) for place, row in enumerate(data, start=1)]
+    if not rows:
+        raise DataError(f"{data if isinstance(data, str | Path) else 'the data'}: there are no rows in it")
+    return rows
+
+
+def _read_pair(pair: Any, place: int) -> Row:  # noqa: ANN401  # any input of the user
+    try:
+        utterance, parse = pair
+        frame = Frame.from_brackets(parse, utterance)
+    except (TypeError, ValueError) as error:
+        reason = (
+            error if isinstance(error, TreepieceError) else f"expected an utterance and its parse, got {pair!r:.60}"
+        )
+        raise DataError(f"row {place}: {reason}") from None
+    return Row(frame.skeleton, frame, line=place)
 
 
 def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadReport | None = None) -> Iterator[Row]:
     """Yield the rows of a folder (its files of one split), a file, or `-` for standard input.
 
-    Rows of a folder that do not name their domain get that of their file's name.
-
-    A row that cannot be read is counted in `report` with its file, line and reason; without a report it raises.
+    Rows of a folder without a domain get the one in their file's name. A row that cannot be read is counted in
+    `report` with its file, line and reason; without a report it raises.
     """
     report = report or ReadReport(strict=True)
     if str(source) == "-":
@@ -49,7 +79,7 @@ def find_files(source: str | Path, split: str = DEFAULT_SPLIT) -> Sequence[Path]
         path.stat()
         files = sorted(path.glob(f"*_{split}.tsv")) if path.is_dir() else [path]
     except FileNotFoundError:
-        hint = "; a tree itself is read from standard input" if str(path).startswith("[") else ""
+        hint = "; pipe trees to standard input instead" if str(path).startswith("[") else ""
         raise DataError(f"{path}: no such file or folder{hint}") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -66,26 +96,16 @@ def _read_lines(name: str, lines: BinaryIO | Iterable[bytes], report: ReadReport
         if report.on_bytes:
             report.on_bytes(len(raw))
         try:
-            text = _decode(raw, is_first=number == 1)
+            text = decode_line(raw, is_first=number == 1)
             if not text.strip():
                 continue
             chosen, is_header = (parse, False) if parse else choose_format(text)
             row = None if is_header else chosen(text)
         except TreepieceError as error:
-            where = (
-                "parse, " if getattr(error, "column", None) else ""
-            )  # columns are counted from where the parse begins
+            where = "parse, " if getattr(error, "column", None) else ""  # columns count from the start of the parse
             report.refuse(BadRow(name, number, f"{where}{error}"))
         else:
-            parse = chosen  # only now: a first row that cannot be read must not decide how the others are
+            parse = chosen  # only now, so that an unreadable first row does not determine the format
             if row:
-                report.count(row)
+                report.n_rows += 1
                 yield replace(row, line=number)
-
-
-def _decode(raw: bytes, *, is_first: bool) -> str:
-    try:
-        text = raw.decode("utf-8-sig" if is_first else "utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"byte {error.start + 1} is not UTF-8: save the file as UTF-8") from None
-    return text.removesuffix("\n").removesuffix("\r")

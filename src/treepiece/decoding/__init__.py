@@ -1,4 +1,4 @@
-"""Search for the best frame, given scores from anywhere: what may follow what, units, spans. Needs numpy.
+"""Search for the best frame, given the scores of any model: grammars, units, spans. Needs numpy.
 
-Training, evaluation and the runtime all decode with this code, whatever computes their scores.
+Training, evaluation and the runtime all use this code, whatever computes the scores.
 """

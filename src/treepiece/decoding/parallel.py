@@ -1,8 +1,8 @@
-"""The best valid frame of a given length, when all tokens are scored at once.
+"""The best valid frame of a given length, for tokens that are all scored at once.
 
-A non-autoregressive decoder scores every position by itself, and the best token of each rarely makes a tree. Intents
-hold slots, and slots hold intents or two pointers; so the depth of a position tells what is open there, and a dynamic
-program over positions, depths and what the innermost slot holds finds the best sequence that is a frame.
+A non-autoregressive decoder scores each position independently, and the best tokens rarely form a tree. Intents hold
+slots, and slots hold intents or two pointers; so the depth of a position determines what is open there, and a dynamic
+program over positions, depths and the contents of the innermost slot finds the best sequence that is a frame.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treepiece.decoding.linear import LinearVocabulary
+from treepiece.decoding.linearization import TokenVocabulary, pointer_log_p
 from treepiece.decoding.spans import best_spans
+from treepiece.decoding.types import Hypothesis
 from treepiece.errors import OptionError
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +32,7 @@ class Token(IntEnum):
 
 
 class Inner(IntEnum):
-    """What the innermost open node is: an intent, or a slot and what it holds."""
+    """The innermost open node: an intent, or a slot and its contents."""
 
     INTENT = 0
     NEW_SLOT = 1
@@ -41,7 +42,7 @@ class Inner(IntEnum):
 
 
 class Move(NamedTuple):
-    """What a token does: from one innermost node to another, and how the depth changes."""
+    """The effect of a token: the innermost node before and after it, and the change of the depth."""
 
     before: Inner
     token: Token
@@ -50,7 +51,7 @@ class Move(NamedTuple):
     cost: float = 0.0
 
 
-_EMPTY = -1e9  # a slot with nothing in it: taken only where nothing else fits the length
+_EMPTY = -1e9  # an empty slot: taken only if nothing else fits the length
 _MOVES = (
     Move(Inner.INTENT, Token.SLOT, Inner.NEW_SLOT, 1),
     Move(Inner.INTENT, Token.CLOSE, Inner.PARENT_SLOT, -1),
@@ -63,16 +64,16 @@ _MOVES = (
     Move(Inner.PARENT_SLOT, Token.CLOSE, Inner.INTENT, -1),
 )
 _DONE = Inner.PARENT_SLOT  # at depth 0, after the root has closed
-# Several moves lead to an intent, one to each of the others: sorted by where they lead, the best are the maximum of the
-# first few and the others as they are.
+# Several moves lead to an intent, one to each other node. Sorted by target, the best are the maximum of the first few,
+# and the others unchanged.
 _SORTED = tuple(sorted(_MOVES, key=lambda move: move.after))
 _TO_INTENT = sum(move.after is Inner.INTENT for move in _MOVES)
 _TOKENS = [move.token for move in _SORTED]
 _COSTS = np.array([move.cost for move in _SORTED])
 
 
-def best_frame_tokens(logits: npt.NDArray[np.floating], vocabulary: LinearVocabulary) -> list[int]:
-    """Return the best tokens that make a frame, one for each row of `logits`; there must be an even number of rows.
+def best_frame_tokens(logits: npt.NDArray[np.floating], vocabulary: TokenVocabulary) -> list[int]:
+    """Return the best tokens that form a frame, one per row of `logits`; the number of rows must be even.
 
     Shape: logits (length, labels + 1 + subwords).
     """
@@ -84,7 +85,22 @@ def best_frame_tokens(logits: npt.NDArray[np.floating], vocabulary: LinearVocabu
     return _name_tokens(kinds, scores, vocabulary)
 
 
-def _kind_scores(scores: Floats, vocabulary: LinearVocabulary) -> Floats:
+def decode_frame(log_p: npt.NDArray[np.floating], length_log_p: float, vocabulary: TokenVocabulary) -> Hypothesis:
+    """Return the best frame of a non-autoregressive parser as a hypothesis.
+
+    Shape: log_p (length, labels + 1 + subwords).
+    """
+    tokens = best_frame_tokens(log_p, vocabulary)
+    skeleton, spans = vocabulary.read(tokens)
+    if len(tokens) < len(log_p):  # an empty slot lacks its pointers, so the frame does not have the predicted length
+        return Hypothesis.of_parts(skeleton, tuple(spans), -np.inf, (0.0,) * len(spans), passes=1)
+    chosen = log_p[range(len(tokens)), tokens].astype(np.float64)
+    span_log_p = pointer_log_p(tokens, chosen.tolist(), spans, vocabulary)
+    skeleton_log_p = length_log_p + float(chosen.sum()) - sum(span_log_p)
+    return Hypothesis.of_parts(skeleton, tuple(spans), skeleton_log_p, span_log_p, passes=1)
+
+
+def _kind_scores(scores: Floats, vocabulary: TokenVocabulary) -> Floats:
     """Return the score of the best token of each kind at each position. Shape: (length, 4)."""
     result = np.full((len(scores), len(Token)), -np.inf)
     labels, pointers = scores[:, : vocabulary.close], scores[:, vocabulary.first_pointer :]
@@ -108,7 +124,7 @@ def best_kinds(scores: Floats) -> list[Token]:
     n_depths = len(scores) + 2
     sources = _sources(n_depths)
     gains = (scores[:, _TOKENS] + _COSTS)[:, :, np.newaxis]
-    value = np.full(len(Inner) * n_depths + 1, -np.inf)  # by innermost node and depth; the last is never reached
+    value = np.full(len(Inner) * n_depths + 1, -np.inf)  # by innermost node and depth; the last depth is never reached
     value[Inner.INTENT * n_depths + 1] = scores[0, Token.INTENT]
     best = value[:-1].reshape(len(Inner), n_depths)
     steps = []
@@ -122,11 +138,11 @@ def best_kinds(scores: Floats) -> list[Token]:
 
 @lru_cache(64)
 def _sources(n_depths: int) -> npt.NDArray[np.intp]:
-    """Return for each move and each depth that it leads to where it comes from. Shape: (moves, depths)."""
+    """Return the source of each move, by the depth that it leads to. Shape: (moves, depths)."""
     rows = []
     for move in _SORTED:
         depths = np.arange(n_depths) - move.deeper
-        is_open = (depths >= 1) & (depths < n_depths - 1)  # nothing follows at depth 0
+        is_open = (depths >= 1) & (depths < n_depths - 1)  # no move starts at depth 0
         rows.append(np.where(is_open, move.before * n_depths + depths, len(Inner) * n_depths))
     return np.array(rows)
 
@@ -142,7 +158,7 @@ def _trace(steps: list[Floats]) -> list[Token]:
     return [Token.INTENT, *reversed(kinds)]
 
 
-def _name_tokens(kinds: list[Token], scores: Floats, vocabulary: LinearVocabulary) -> list[int]:
+def _name_tokens(kinds: list[Token], scores: Floats, vocabulary: TokenVocabulary) -> list[int]:
     """Return the best token of each kind, and for the pointers the best spans together."""
     labels = scores[:, : vocabulary.close]
     best = {

@@ -1,39 +1,161 @@
-"""Greedy and beam search, for many utterances at once.
+"""Search over trees of units: the units that may come next, and the most probable complete tree.
 
-What is searched is a grammar's business: trees of units, where there is no end token because a tree is complete when
-no placeholder is open, or sequences of labels, pointers and brackets. Scores are normalised over what the grammar
-allows, so that they are probabilities of whole outputs.
+Generation is a tree at every step: the next unit fills the first open placeholder. A unit may do so if training had its
+root label below the placeholder's parent label, and if the tree can still be completed within a budget of nodes. So
+whatever the scores are, a search ends, and the result has only pairs of parent and child labels from training. No end
+token is needed: a tree is complete when no placeholder is open.
+
+`beam_search` works with any grammar; the autoregressive baseline searches over tokens with it. Scores are normalised
+over the allowed items, so that they are probabilities of whole outputs.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from treepiece.decoding.grammar import Bools, Partial, UnitGrammar
-from treepiece.options import whole_number
-from treepiece.tokenizer.assembly import Order, assemble
+from treepiece.checks import whole_number
+from treepiece.errors import OptionError, UnitError
+from treepiece.tokenizer.folding import CONTINUATION
+from treepiece.tokenizer.shape import PLACEHOLDER, placeholder_parents
+from treepiece.tokenizer.vocabulary import Vocabulary
 from treepiece.trees.node import Node
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+Pair = tuple[str | None, str]
+"""The label of a parent (None above the root) and that of a child."""
+
+
+def label_pairs(skeletons: Iterable[Node]) -> set[Pair]:
+    """Return every pair of parent and child label in trees.
+
+    >>> sorted(label_pairs([Node("A", [Node("B")])]), key=str)
+    [('A', 'B'), (None, 'A')]
+    """
+    pairs: set[Pair] = set()
+    for tree in skeletons:
+        pairs.add((None, tree.label))
+        for node in tree.nodes():
+            pairs.update((node.label, child.label) for child in node.children if isinstance(child, Node))
+    return pairs
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A partial tree: its units, the placeholders that they fill, its open placeholders (the next one last).
+
+    Placeholders are given by their parent labels.
+    """
+
+    unit_ids: tuple[int, ...]
+    filled: tuple[int, ...]
+    open: tuple[int, ...]
+    n_nodes: int
+    log_p: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no placeholder is open."""
+        return not self.open
+
+
+class UnitGrammar:
+    """The grammar of units: which of them may fill a placeholder, given the id of its parent label.
+
+    Continuation units are never generated: they are for nodes wider than any in training.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, pairs: Iterable[Pair], *, budget: int = 64) -> None:
+        self.vocabulary = vocabulary
+        self.budget = whole_number("budget", budget, 1)
+        self.root = len(vocabulary.labels)
+        """Stands for the parent label of the root."""
+        self.placeholders = tuple(placeholder_parents(shape) for shape in vocabulary.shapes)
+        self._n_nodes = np.array([sum(token >= 0 for token in shape) for shape in vocabulary.shapes], float)
+        self._allowed = self._allow(pairs)
+        self._least = self._least_nodes()
+        self._costs = self._complete(self._least)
+        for label in {self.root, *(label for placeholders in self._usable_placeholders() for label in placeholders)}:
+            if not np.isfinite(self._least[label]):
+                place = "at the root" if label == self.root else f"below {vocabulary.labels[label]!r}"
+                raise UnitError(f"no tree can be completed {place}: the grammar needs the pairs of all training trees")
+        if self.budget < self._least[self.root]:
+            raise OptionError(f"a budget of {budget} nodes is too small: a tree needs {self._least[self.root]:.0f}")
+
+    def _allow(self, pairs: Iterable[Pair]) -> Bools:
+        labels = self.vocabulary.known_labels
+        below = np.zeros((self.root + 1, self.root), bool)
+        for parent, child in pairs:
+            if child in labels and (parent is None or parent in labels):
+                below[self.root if parent is None else labels[parent], labels[child]] = True
+        roots = np.array([shape[0] for shape in self.vocabulary.shapes])
+        allowed: Bools = below[:, roots]
+        return allowed
+
+    def _usable_placeholders(self) -> list[tuple[int, ...]]:
+        continuation = self.vocabulary.label_ids[CONTINUATION]
+        return [
+            placeholders
+            for placeholders, shape in zip(self.placeholders, self.vocabulary.shapes, strict=True)
+            if PLACEHOLDER in shape and continuation not in shape
+        ]
+
+    def _least_nodes(self) -> Floats:
+        """Return the least number of nodes that can fill a placeholder, by label (a fixed point)."""
+        least = np.full(self.root + 1, np.inf)
+        while True:
+            better = np.where(self._allowed, self._complete(least), np.inf).min(axis=1)
+            if np.array_equal(better, least):
+                return least
+            least = better
+
+    def _complete(self, least: Floats) -> Floats:
+        """Return the least number of nodes that complete a tree, by the next unit."""
+        below = [sum(float(least[label]) for label in placeholders) for placeholders in self.placeholders]
+        total: Floats = self._n_nodes + np.array(below)
+        return total
+
+    def start(self) -> Partial:
+        """Return the empty tree."""
+        return Partial((), (), (self.root,), 0, 0.0)
+
+    def allowed(self, state: Partial) -> Bools:
+        """Return which units may fill the first open placeholder, one boolean per unit."""
+        reserved = state.n_nodes + sum(self._least[label] for label in state.open[:-1])
+        fits: Bools = self._allowed[state.open[-1]] & (self._costs <= self.budget - reserved)
+        return fits
+
+    def extend(self, state: Partial, token: int, log_p: float) -> Partial:
+        """Return the tree with one more unit in its first open placeholder."""
+        return Partial(
+            (*state.unit_ids, token),
+            (*state.filled, state.open[-1]),
+            state.open[:-1] + self.placeholders[token][::-1],
+            state.n_nodes + int(self._n_nodes[token]),
+            state.log_p + log_p,
+        )
+
 
 Logits = npt.NDArray[np.floating]
 
 
 class State(Protocol):
-    """An output that is being written."""
+    """A partial output."""
 
     @property
     def log_p(self) -> float:
-        """The log-probability of what is written."""
+        """The log-probability so far."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to write."""
+        """Whether the output is complete."""
 
 
 S = TypeVar("S", bound=State)
@@ -43,7 +165,7 @@ Score = Callable[[Sequence[tuple[int, S]]], Logits]
 
 
 class Grammar(Protocol[S]):
-    """Says what may come next; from every state that is not complete something may, and completion is near."""
+    """Decides what may come next: something in every incomplete state, and completion is always within reach."""
 
     def allowed(self, state: S) -> Bools:
         """Return which tokens may come next."""
@@ -52,52 +174,21 @@ class Grammar(Protocol[S]):
         """Return the output with one more token."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A skeleton, the best of the unit sequences that make it, and the log-probability of them all."""
-
-    skeleton: Node
-    unit_ids: tuple[int, ...]
-    log_p: float
-
-
-def search_units(
-    n_utterances: int,
-    score: Score[Partial],
-    grammar: UnitGrammar,
-    *,
-    beam: int = 1,
-    faintest: float = 0.0,
-    steps: int | None = None,
-) -> list[list[Candidate]]:
-    """Return for each utterance up to `beam` different skeletons, the most probable first (see `beam_search`)."""
-    starts = [grammar.start()] * n_utterances
-    found = beam_search(starts, score, grammar, beam=beam, faintest=faintest, steps=steps)
-    return [merge_equal_trees(partials, grammar) for partials in found]
-
-
 def beam_search(
     starts: Sequence[S],
     score: Score[S],
     grammar: Grammar[S],
     *,
     beam: int = 1,
-    faintest: float = 0.0,
-    steps: int | None = None,
+    prune_ratio: float = 0.0,
 ) -> list[list[S]]:
     """Return for each start up to `beam` complete outputs, the most probable first; with a beam of 1 it is greedy.
 
-    Outputs that are less than `faintest` times as probable as the best complete one are left out as soon as that is
-    known. With `steps` it gives up on outputs that are not complete after so many, and there may be none for a start.
+    Outputs that are less than `prune_ratio` times as probable as the best complete one are pruned as soon as possible.
     """
     beam = whole_number("beam", beam, 1)
     beams = [[start] for start in starts]
-    for step in itertools.count():
-        rows = [(item, state) for item, states in enumerate(beams) for state in states if not state.is_complete]
-        if not rows:
-            break
-        if step == steps:
-            return [[state for state in states if state.is_complete] for states in beams]
+    while rows := [(item, state) for item, states in enumerate(beams) for state in states if not state.is_complete]:
         logits = score(rows)
         allowed = np.zeros(logits.shape, bool)
         for row, (_, state) in zip(allowed, rows, strict=True):
@@ -108,28 +199,28 @@ def beam_search(
         for (item, state), values in zip(rows, log_p, strict=True):
             for token in _top(values, beam):
                 grown[item].append(grammar.extend(state, int(token), float(values[token])))
-        # A log-probability only falls as an output grows, so what is left out now could not come back.
-        beams = [_best(states, beam, faintest) for states in grown]
+        # A log-probability only falls as an output grows, so a pruned output could not return.
+        beams = [_best(states, beam, prune_ratio) for states in grown]
     return beams
 
 
-def _best(states: Sequence[S], n: int, faintest: float) -> list[S]:
-    """Return the `n` most probable outputs, the best first, without those that the best complete one outshines."""
+def _best(states: Sequence[S], n: int, prune_ratio: float) -> list[S]:
+    """Return the `n` most probable outputs, the best first, without those pruned relative to the best complete one."""
     best = sorted(states, key=lambda state: -state.log_p)[:n]
-    if not faintest:
+    if not prune_ratio:
         return best
     complete = next((state.log_p for state in best if state.is_complete), -math.inf)
-    return [state for state in best if state.log_p >= complete + math.log(faintest)]
+    return [state for state in best if state.log_p >= complete + math.log(prune_ratio)]
 
 
 def log_softmax(logits: Logits, allowed: Bools) -> npt.NDArray[np.float64]:
     """Return log-probabilities over the allowed entries of each row, -inf elsewhere; each row has an allowed entry.
 
-    Logits that are not finite count as the lowest there can be, so that broken weights do not break the search.
+    Logits that are not finite count as the lowest number, so that broken weights do not break the search.
     """
     lowest = -1e30
     values = np.asarray(logits, np.float64)
-    if not np.isfinite(values).all():  # asked first: it costs a tenth of what mending does
+    if not np.isfinite(values).all():  # checked first: it takes a tenth of the time of the repair
         values = np.nan_to_num(values, nan=lowest, posinf=-lowest, neginf=lowest)
     values = np.where(allowed, values, -np.inf)
     values -= values.max(axis=1, keepdims=True)
@@ -138,22 +229,8 @@ def log_softmax(logits: Logits, allowed: Bools) -> npt.NDArray[np.float64]:
 
 
 def _top(row: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
-    """Return the places of the `n` highest finite values, the highest first; of equal ones the first."""
+    """Return the indices of the `n` highest finite values, the highest first; of equal ones the first."""
     if n == 1:
         return np.array([row.argmax()])
     n = min(n, int(np.isfinite(row).sum()))
     return np.argsort(-row, kind="stable")[:n]
-
-
-def merge_equal_trees(beam: Sequence[Partial], grammar: UnitGrammar) -> list[Candidate]:
-    """Return the trees of a beam; sequences that make the same tree are one candidate with their joint probability."""
-    merged: dict[Node, Candidate] = {}
-    for partial in beam:
-        skeleton = assemble(partial.unit_ids, grammar.vocabulary, Order.PRE)
-        first = merged.get(skeleton)
-        if first is None:
-            merged[skeleton] = Candidate(skeleton, partial.unit_ids, partial.log_p)
-        else:
-            joint = float(np.logaddexp(first.log_p, partial.log_p))
-            merged[skeleton] = Candidate(skeleton, first.unit_ids, joint)
-    return sorted(merged.values(), key=lambda candidate: -candidate.log_p)

@@ -1,7 +1,7 @@
-"""The spans of all utterance leaves together.
+"""Finds the spans of all utterance leaves jointly.
 
-Leaves stand from left to right and do not overlap. Taking the best start and the best end of each leaf by itself can
-break both rules; a dynamic program over leaves and tokens finds the best spans that keep them.
+Leaves are in order from left to right and do not overlap. Taking the best start and the best end of each leaf
+independently can break both rules; a dynamic program over leaves and tokens finds the best spans that satisfy them.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from treepiece.trees.align import Span
 Floats = npt.NDArray[np.float64]
 
 EMPTY = -1e9
-"""The score of an empty span: taken only where there are more leaves than tokens."""
+"""The score of an empty span: taken only if there are more leaves than tokens."""
 _LARGEST = 1e4
 
 
-def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating]) -> tuple[list[Span], float]:
-    """Return the best ordered spans that do not overlap, half open, and their score.
+def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating]) -> tuple[list[Span], list[float]]:
+    """Return the best half-open spans that are in order and do not overlap, and the score of each.
 
-    `starts` and `ends` have a row for each leaf and a column for each token. By itself, each leaf here wants token 0:
+    `starts` and `ends` have one row per leaf and one column per token. The best token of each leaf here is 0:
 
     >>> best_spans(np.array([[3.0, 0.0], [2.0, 1.0]]), np.array([[3.0, 0.0], [2.0, 1.0]]))
-    ([Span(start=0, end=1), Span(start=1, end=2)], 8.0)
+    ([Span(start=0, end=1), Span(start=1, end=2)], [6.0, 2.0])
     """
     n_leaves, n_tokens = starts.shape
     if n_leaves and n_tokens:
         apart = _each_by_itself(starts, ends)
         if apart is not None:
             return apart
-    starts, ends = _tame(starts), _tame(ends)
-    # value[t]: the best score of the leaves so far if the next one may start at token t at the earliest
+    starts, ends = _finite(starts), _finite(ends)
+    # value[t]: the best score of the leaves so far if the next one starts at token t or later
     value: Floats = np.zeros(n_tokens + 1)
     steps: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = []
     for leaf in range(n_leaves):
@@ -45,36 +45,40 @@ def best_spans(starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating])
         ended[1:] = np.where(closed >= empty[1:], closed_at, -1)
         steps.append((opened_at, ended))
         value = after
-    return _trace(steps, n_tokens), float(value[n_tokens])
+    spans = _trace(steps, n_tokens)
+    return spans, [
+        float(start[span.start] + end[span.end - 1]) if span.start < span.end else EMPTY
+        for span, start, end in zip(spans, starts, ends, strict=True)
+    ]
 
 
 def _each_by_itself(
     starts: npt.NDArray[np.floating], ends: npt.NDArray[np.floating]
-) -> tuple[list[Span], float] | None:
-    """Return the best start and end of each leaf if they keep to the rules: nothing can be better then.
+) -> tuple[list[Span], list[float]] | None:
+    """Return the best start and end of each leaf if they satisfy the rules, and so are the best spans.
 
-    That is so for nearly every answer of a trained model, and costs a tenth of the dynamic program.
+    This is the case for nearly every parse of a trained model, and costs a tenth of the dynamic program.
     """
     firsts, lasts = starts.argmax(axis=1).tolist(), ends.argmax(axis=1).tolist()
     free = 0
-    total = 0.0
+    scores = []
     for leaf, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
         if not free <= first <= last:
             return None
         free = last + 1
-        total += float(starts[leaf, first]) + float(ends[leaf, last])
-    if not abs(total) <= _LARGEST:  # a score that is not a number, or too large to be compared with others
+        scores.append(float(starts[leaf, first]) + float(ends[leaf, last]))
+    if not abs(sum(scores)) <= _LARGEST:  # a score that is NaN, or too large to compare with others
         return None
-    return [Span(first, last + 1) for first, last in zip(firsts, lasts, strict=True)], total
+    return [Span(first, last + 1) for first, last in zip(firsts, lasts, strict=True)], scores
 
 
-def _tame(scores: npt.NDArray[np.floating]) -> Floats:
+def _finite(scores: npt.NDArray[np.floating]) -> Floats:
     """Return scores that are all finite and too small to make an empty span look good."""
     return np.clip(np.nan_to_num(np.asarray(scores, np.float64), nan=-_LARGEST), -_LARGEST, _LARGEST)
 
 
 def _running_best(values: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Return the best value up to each place, and where it was first.
+    """Return the best value up to each index, and its first index.
 
     >>> [x.tolist() for x in _running_best(np.array([1.0, 0.0, 2.0]))]
     [[1.0, 1.0, 2.0], [0, 0, 2]]

@@ -1,1 +1,1 @@
-"""Evaluation: exact match with intervals, groups and confusions, tests between two runs, and a file of the misses."""
+"""Evaluation of parsers: exact match, confidence intervals, label confusions, paired tests and calibration."""

@@ -1,7 +1,7 @@
-"""Whether a parser's probabilities mean what they say, and the temperature that makes them.
+"""Calibration of confidences: expected calibration error, coverage, and temperature scaling.
 
-With confidence = p ** (1 / temperature), the temperature that makes right answers most likely to be called right and
-wrong ones wrong is found by searching along one line.
+The confidence of a parse with probability p is p ** (1 / temperature). The temperature minimises the negative
+log-likelihood of which parses are correct.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def expected_calibration_error(confidences: Floats, is_right: Bools, n_bins: int = 15) -> float:
-    """Return how far confidence and share of right answers are apart, on average over answers.
+    """Return the mean distance between confidence and accuracy, over bins of equal width.
 
-    Answers are sorted into bins of equal width by confidence. Two answers of 0.9, one of them right, are 0.4 off:
+    For two predictions with confidence 0.9, one of them correct, the accuracy of the bin is 0.5:
 
     >>> expected_calibration_error(np.array([0.9, 0.9]), np.array([True, False]))
     0.4
@@ -31,22 +31,22 @@ def expected_calibration_error(confidences: Floats, is_right: Bools, n_bins: int
     return float(np.abs(gaps).sum() / max(1, counts.sum()))
 
 
-def answered(confidences: Floats, is_right: Bools, least: float) -> tuple[float, float]:
-    """Return the share of texts that are answered with a confidence of `least` or more, and how many of those rightly.
+def selective_accuracy(confidences: Floats, is_right: Bools, threshold: float) -> tuple[float, float]:
+    """Return the coverage at a confidence threshold and the accuracy on what is covered (1.0 if nothing is).
 
-    Where nothing is answered, nothing is wrong. Of the two that are sure enough here one is right:
+    Half of these predictions reach the threshold of 0.5, and half of those are correct:
 
-    >>> answered(np.array([0.9, 0.8, 0.3, 0.2]), np.array([True, False, True, False]), 0.5)
+    >>> selective_accuracy(np.array([0.9, 0.8, 0.3, 0.2]), np.array([True, False, True, False]), 0.5)
     (0.5, 0.5)
     """
-    is_sure = confidences >= least
-    return float(is_sure.mean()), float(is_right[is_sure].mean()) if is_sure.any() else 1.0
+    is_covered = confidences >= threshold
+    return float(is_covered.mean()), float(is_right[is_covered].mean()) if is_covered.any() else 1.0
 
 
 def fit_temperature(log_p: Floats, is_right: Bools) -> float:
-    """Return the temperature under which the answers are most probable; 1 where there are no answers.
+    """Return the temperature with the highest likelihood; 1 if there are no predictions.
 
-    A model that says 0.01 and is right half of the time needs a high temperature:
+    A model with a probability of 0.01 that is correct half of the time needs a high temperature:
 
     >>> bool(fit_temperature(np.full(10, -4.6), np.arange(10) < 5) > 5)
     True
@@ -54,7 +54,7 @@ def fit_temperature(log_p: Floats, is_right: Bools) -> float:
     if not len(log_p):
         return 1.0
     low, high = np.log(_RANGE)
-    # The loss has one minimum along the logarithm of the temperature: golden-section search closes in on it.
+    # The loss is unimodal in the logarithm of the temperature: golden-section search finds its minimum.
     for _ in range(_STEPS):
         left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         if _loss(log_p, is_right, np.exp(left)) < _loss(log_p, is_right, np.exp(right)):
@@ -65,7 +65,7 @@ def fit_temperature(log_p: Floats, is_right: Bools) -> float:
 
 
 def _loss(log_p: Floats, is_right: Bools, temperature: float) -> float:
-    """Return the mean negative log-likelihood of what was right and what was not."""
+    """Return the mean negative log-likelihood of which predictions are correct."""
     scaled = np.clip(log_p, -1e4, -1e-9) / temperature
     wrong = np.log(-np.expm1(np.minimum(scaled, -1e-9)))
     return float(-np.where(is_right, scaled, wrong).mean())

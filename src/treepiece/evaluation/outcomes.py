@@ -1,20 +1,29 @@
-"""What became of one row: the frame that was wanted, the frame that was predicted, and whether that one is valid."""
+"""Outcomes: the gold frame and the predicted frame of one row, compared word by word.
+
+`compare` aligns a prediction with the words of the gold frame, `Outcome` tells whether it is an exact match, and
+`write_errors` saves the mismatches as JSON Lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from treepiece.errors import FrameError, TreepieceError
+from treepiece.bundle import replace_files
+from treepiece.errors import DataError, FrameError, TreeParseError, TreepieceError
+from treepiece.trees.align import Span, covered, covering, in_order
 from treepiece.trees.brackets import format_brackets
+from treepiece.trees.flat_json import NodeRow, tree_to_rows
 from treepiece.trees.frame import Frame, walk_leaves
-from treepiece.trees.labels import INTENT_PREFIX, SLOT_PREFIX
-from treepiece.trees.node import Event, Kind, Node, build_tree
+from treepiece.trees.node import INTENT_PREFIX, SLOT_PREFIX, Event, Kind, Node, build_tree
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A row of gold data and what a parser made of it in how many decoder passes.
+    """A gold frame, the predicted frame over the same words, and the number of decoder passes.
 
     >>> gold = Frame.from_brackets("[IN:A x [SL:B y ] z ]")
     >>> outcome = Outcome(gold, Frame.from_brackets("[IN:A x [SL:B y z ] ]"), domain=None, passes=1)
@@ -29,39 +38,39 @@ class Outcome:
     line: int = 0
 
     def __post_init__(self) -> None:
-        # Spans of different words cannot be compared: every such row would be a miss, whatever the parser did.
+        # Spans over different words cannot be compared: such a row would always be a mismatch.
         if self.gold.words != self.predicted.words:
             raise FrameError(
                 f"line {self.line}: the predicted frame has the words {self.predicted.words!r:.80}, the gold frame "
-                f"{self.gold.words!r:.80}: both must have the gold frame's words"
+                f"{self.gold.words!r:.80}: both must have the same words"
             )
 
     @property
     def is_exact(self) -> bool:
-        """Whether labels, order and spans are as wanted (exact match, EM)."""
+        """Whether skeleton and spans are correct (exact match, EM)."""
         return self.gold == self.predicted
 
     @property
     def is_skeleton(self) -> bool:
-        """Whether labels and order are as wanted, wherever the spans are (EM-S)."""
+        """Whether the skeleton is correct, whatever the spans (EM-S)."""
         return self.gold.skeleton == self.predicted.skeleton
 
     @property
     def is_valid(self) -> bool:
-        """Whether the predicted frame is one that TOP text can say."""
+        """Whether the predicted frame is a valid TOP frame."""
         return is_valid_frame(self.predicted)
 
     @property
     def depth(self) -> int:
-        """How many nodes the longest path of the gold skeleton has."""
+        """The depth of the gold skeleton."""
         return self.gold.skeleton.depth
 
 
 def is_valid_frame(frame: Frame) -> bool:
-    """Return whether intents and slots alternate below an intent, and TOP text is read back as the same frame.
+    """Return whether the root is an intent, intents and slots alternate, and TOP text round-trips to the same frame.
 
-    The words are the user's, not the parser's, and some of them, such as `]`, cannot stand in TOP text. So each word is
-    replaced by its number, which also tells equal words apart when spans are compared.
+    TOP text cannot express some words, such as `]`, but those come from the user and not from the parser. So each word
+    is replaced by its number, which also distinguishes equal words when spans are compared.
 
     >>> is_valid_frame(Frame.from_brackets("[IN:A x [SL:B y ] ]"))
     True
@@ -82,7 +91,7 @@ def _alternates(skeleton: Node) -> bool:
     if not skeleton.label.startswith(INTENT_PREFIX):
         return False
     return all(
-        child.label.startswith(wanted[node.label[:3]])  # pre-order: the node's own label was checked as a child
+        child.label.startswith(wanted[node.label[:3]])  # in pre-order the label of a node was checked as a child before
         for node in skeleton.nodes()
         for child in node.children
         if isinstance(child, Node)
@@ -90,9 +99,9 @@ def _alternates(skeleton: Node) -> bool:
 
 
 def full_tree(frame: Frame) -> Node:
-    """Return the tree with all words of the utterance, as data files have it, where `frame.tree` has those of leaves.
+    """Return the tree with all words of the utterance, as in data files; `frame.tree` has the words of leaves only.
 
-    A frame does not say which node the other words are below: they are put as near to the root as they can be.
+    A frame does not tell which node the other words belong to: they are attached as close to the root as possible.
 
     >>> full_tree(Frame.from_brackets("[IN:A x [SL:B [IN:C [SL:D y ] z ] ] ]"))
     Node('[IN:A x [SL:B [IN:C [SL:D y ] ] ] z ]')
@@ -109,9 +118,61 @@ def _with_all_words(frame: Frame) -> Iterator[Event]:
         if is_leaf and span is not None:
             (start, end), span = span, next(spans, None)
         elif n_open and (kind is Kind.OPEN or n_open == 1):
-            # A node opens, or the root closes: what comes before the next leaf stands here, above as many as possible.
+            # A node opens or the root closes: the words before the next leaf go here, as close to the root as possible.
             end = len(frame.words) if span is None else span.start
         yield from ((Kind.WORD, word) for word in frame.words[start:end])
         done = end
         n_open += 1 if kind is Kind.OPEN else -1
         yield kind, label
+
+
+def compare(
+    gold: Frame, skeleton: Node, chars: Sequence[Span], *, domain: str | None, passes: int, line: int = 0
+) -> Outcome:
+    """Return the outcome of a predicted skeleton whose leaves cover the given characters of the gold utterance."""
+    chars = list(in_order(chars))
+    spans = tuple(covering(gold.offsets, span) for span in chars)
+    if [covered(gold.offsets, span, len(gold.utterance)) for span in spans] == chars:
+        return Outcome(gold, Frame(gold.words, skeleton, spans, gold.utterance), domain, passes, line)
+    # A leaf begins or ends inside a gold word. It is wrong, so split words rather than widen the leaf.
+    wanted = [leaf.chars for leaf in gold.leaves]
+    cuts = [place for span in (*gold.offsets, *wanted, *chars) for place in span]
+    return Outcome(
+        Frame.from_chars(gold.utterance, gold.skeleton, wanted, cuts),
+        Frame.from_chars(gold.utterance, skeleton, chars, cuts),
+        domain,
+        passes,
+        line,
+    )
+
+
+def write_errors(path: Path, outcomes: Iterable[Outcome]) -> int:
+    """Write the mismatches and return their number; an existing file stays intact until the new one is complete."""
+    mismatches = [_mismatch(outcome) for outcome in outcomes if not outcome.is_exact]
+    # json escapes non-ASCII text, so a lone surrogate survives.
+    data = "".join(json.dumps(mismatch) + "\n" for mismatch in mismatches).encode()
+    try:
+        replace_files(path.parent, {path.name: data})
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from error
+    return len(mismatches)
+
+
+def _mismatch(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "line": outcome.line,
+        "domain": outcome.domain,
+        "utterance": outcome.gold.utterance,
+        "wrong": "spans" if outcome.is_skeleton else "skeleton",
+        "gold": _tree(outcome.gold),
+        "predicted": _tree(outcome.predicted),
+    }
+
+
+def _tree(frame: Frame) -> str | list[NodeRow]:
+    """Return the tree of a frame with all words, as TOP text if possible, else as flat JSON."""
+    tree = full_tree(frame)
+    try:
+        return format_brackets(tree)
+    except TreeParseError:
+        return tree_to_rows(tree)

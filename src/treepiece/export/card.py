@@ -1,7 +1,7 @@
-"""The model card of a bundle: what it is, how good it is, where it fails, what it was made from, and how.
+"""The model card of a bundle: the model, its scores and limits, its training data and recipe.
 
-What can be known from the model and the export stands in every card. What only people know, such as where the data
-come from and which licence they have, comes from `licence`, one line, and `notes`, Markdown that goes in as it is.
+Most of a card comes from the model and the export. What only people know, such as the source of the data and their
+licence, comes from `licence`, one line, and `notes`, Markdown that is copied unchanged.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
+from treepiece.decoding.types import DecodingConfig
 from treepiece.definition import Definition
-from treepiece.export.checking import Parity, Quality
+from treepiece.export.parity import Parity, Quality
 from treepiece.models.encoder import MINILM, RANDOM
 
 _NAMES = {"treepiece": "A TreePiece", "ar": "An autoregressive", "nar": "A non-autoregressive"}
@@ -22,13 +23,15 @@ _ENCODERS = {
     MINILM: "[sentence-transformers/all-MiniLM-L6-v2]"
     "(https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), Apache-2.0, trained further"
 }
-"""Encoders that we offer by a name of ours, with the notice that their licence asks for."""
+"""Encoders with a short name, and the notice that their licence requires."""
 _MOST_LABELS = 100
+_EVAL = "eval"
+"""The split that models are compared on during development."""
 
 _INTRODUCTION = """\
 # {name} semantic parser
 
-Turns an utterance into a tree of intents and slots. Made with treepiece {version}.
+Parses an utterance into a tree of intents and slots. Made with treepiece {version}.
 
 - Encoder: {encoder}.
 - Data and licence: {licence}.
@@ -37,7 +40,7 @@ Turns an utterance into a tree of intents and slots. Made with treepiece {versio
 _USE = """\
 ## Use
 
-`FOLDER` is the one that this file is in.
+`FOLDER` is the folder of this file.
 
 ```sh
 {commands}
@@ -46,42 +49,46 @@ _USE = """\
 _SCORES = """\
 ## Scores
 
-On {data}. EM is the share of trees that are right in labels, order and words; EM-S is the share of
-those that are right but for the words.
+Measured on {data}.{development} EM (exact match) is the share of parses in which every label, their order and every
+word are right. EM-S ignores the words.
 
 {table}"""
+
+_DEVELOPMENT = """ This is a development set: models and settings are chosen with it in view, so expect slightly lower
+scores on other rows."""
 
 _CONFIDENCE = """\
 ## Confidence
 
-A confidence is p to the power of 1 / temperature, where p is the probability that the model gives its
-answer. The temperatures are those under which the answers on every other of the rows above are most
-probable. The errors (expected calibration error, 15 bins) are those of the rows in between.
+A confidence is p ** (1 / temperature), where p is the probability that the model gives its answer. The temperatures
+({parse:.2f} for parses, {leaf:.2f} for leaves) were fitted on rows held out from the training data. The table shows
+the expected calibration error (15 bins) on the rows above.
 
 {table}"""
 
 _ANSWERED = """\
-What comes of asking for a confidence with `min_confidence`, on the rows in between: the share of texts
-that are answered, and the share of those answers that is right.
+`min_confidence` refuses answers of low confidence. On the same rows, this is the share of texts that are still
+answered, and how many of those answers are right.
 
 {table}"""
 
 _LIMITS = """\
 ## Limits
 
-- It knows the intents and slots of its training data only. Asked for anything else, or in another
-  language, it answers with one of them all the same. `min_confidence` refuses what it doubts itself.
+- The model knows only the intents and slots of its training data. A request for anything else, or in another language,
+  gets the nearest of them. Set `min_confidence` to refuse answers of low confidence.
 - Scores and confidences hold for texts like those that they were measured on.
-- A text of more than {longest:,} subwords is refused."""
+- A text of more than {max_length:,} subwords is an error."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """What a card is written from; parities and qualities are by precision, those of weights as `weights-half`."""
+    """The contents of a card; parities and qualities are by precision, those of weights as `weights-half`."""
 
     definition: Definition
     training: Mapping[str, Any]
-    longest: int
+    decoding: DecodingConfig
+    max_length: int
     parities: Mapping[str, Parity]
     qualities: Mapping[str, Quality]
     data: str = ""
@@ -94,8 +101,8 @@ class Card:
             self._introduction(),
             _USE.format(commands="\n".join(_commands(self.parities))),
             self._scores(),
-            _confidence(self.qualities),
-            _LIMITS.format(longest=self.longest),
+            self._confidence(),
+            _LIMITS.format(max_length=self.max_length),
             self.notes.strip(),
             _making(self.training),
             _checks(self.parities),
@@ -105,7 +112,9 @@ class Card:
 
     def _introduction(self) -> str:
         tokenizer = self.definition.tokenizer
-        units = "" if tokenizer is None else f", {len(tokenizer.units):,} units (subtrees that it writes in one step)"
+        units = (
+            "" if tokenizer is None else f", {len(tokenizer.units):,} units (subtrees that it generates in one step)"
+        )
         return _INTRODUCTION.format(
             name=_NAMES[self.definition.kind],
             version=version("treepiece"),
@@ -116,9 +125,20 @@ class Card:
 
     def _scores(self) -> str:
         if not self.qualities:
-            return "## Scores\n\nNot measured: it was exported without `--data`."
+            return "## Scores\n\nNot measured: the model was exported without `--data`."
         rows = [(name, f"{one.rows:,}", f"{one.em:.2%}", f"{one.em_s:.2%}") for name, one in self.qualities.items()]
-        return _SCORES.format(data=self.data, table=_table(("", "rows", "EM", "EM-S"), rows))
+        development = _DEVELOPMENT if self.data.split()[-1:] == [_EVAL] else ""
+        table = _table(("", "rows", "EM", "EM-S"), rows)
+        return _SCORES.format(data=self.data or "the given rows", development=development, table=table)
+
+    def _confidence(self) -> str:
+        if not self.qualities:
+            return "## Confidence\n\nCalibration was not measured: the model was exported without `--data`."
+        rows = [(name, f"{one.parse_error:.3f}", f"{one.leaf_error:.3f}") for name, one in self.qualities.items()]
+        table = _table(("", "error of parses", "error of leaves"), rows)
+        temperatures = self.decoding.temperatures
+        text = _CONFIDENCE.format(parse=temperatures.parse, leaf=temperatures.leaf, table=table)
+        return "\n\n".join(filter(None, [text, _answered(self.qualities)]))
 
 
 def _encoder(name: str) -> str:
@@ -128,55 +148,37 @@ def _encoder(name: str) -> str:
 
 
 def _commands(parities: Iterable[str]) -> list[str]:
-    """Return what can be done with graphs, and what with weights."""
+    """Return the commands that work with graphs, and those that work with weights."""
     found = {name.startswith("weights-") for name in parities}
     parse = ['treepiece parse --model FOLDER "your text"    # in Python: Parser.load(FOLDER)("your text")']
     train = ["treepiece train your-rows.tsv --output DIR --init FOLDER"]
     return (parse if False in found else []) + (train if True in found else [])
 
 
-def _confidence(qualities: Mapping[str, Quality]) -> str:
-    if not qualities:
-        return "## Confidence\n\nThe probability that the model gives its answer, not calibrated."
-    head = ("", "temperature of parses", "error before, after", "temperature of leaves", "error before, after")
-    rows = [
-        (
-            name,
-            f"{one.temperatures.parse:.2f}",
-            f"{one.parse_error_before:.3f}, {one.parse_error_after:.3f}",
-            f"{one.temperatures.leaf:.2f}",
-            f"{one.leaf_error_before:.3f}, {one.leaf_error_after:.3f}",
-        )
-        for name, one in qualities.items()
-    ]
-    texts = [_CONFIDENCE.format(table=_table(head, rows)), _answered(qualities)]
-    return "\n\n".join(filter(None, texts))
-
-
 def _answered(qualities: Mapping[str, Quality]) -> str:
-    """Return what `min_confidence` does, of the first precision that it was measured for: they differ little."""
+    """Return the table of `min_confidence` for the first precision that was measured; the others differ little."""
     for name, one in qualities.items():
         if one.answered:
             rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in one.answered]
-            return _ANSWERED.format(table=_table((f"`min_confidence`, {name}", "answered", "right"), rows))
+            return _ANSWERED.format(table=_table((f"`min_confidence` ({name})", "answered", "right"), rows))
     return ""
 
 
 def _making(training: Mapping[str, Any]) -> str:
-    """Return how the model was trained, as far as its bundle says: in one run, or in several from one another."""
+    """Return how the model was trained, as far as its bundle says: in one run, or in several in sequence."""
     runs = [*training.get("before", ()), training]
     lines = ["## How it was made", ""]
     if len(runs) > 1:
-        lines += [f"Trained in {len(runs)} runs, each from what the one before had reached.", ""]
+        lines += [f"Trained in {len(runs)} runs, each starting from the one before.", ""]
     return "\n".join([*lines, "\n\n".join(map(_run, runs))])
 
 
 def _run(training: Mapping[str, Any]) -> str:
     rows, recipe, validation = training.get("rows"), training.get("recipe"), training.get("validation")
-    lines = [f"Trained on {rows:,} rows." if rows else "Trained on rows that nobody counted."]
+    lines = [f"Trained on {rows:,} rows." if rows else "The number of training rows is not known."]
     if validation:
         lines.append(
-            f"Of its epochs the best was kept, number {validation['epoch']}{_mixing(training)}: "
+            f"The best epoch was kept, number {validation['epoch']}{_averaging(training)}: "
             f"EM {validation['em']:.2%} on {validation['rows']:,} other rows."
         )
     if recipe:
@@ -185,16 +187,12 @@ def _run(training: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _mixing(training: Mapping[str, Any]) -> str:
-    """Return what was done with the best epoch before it was scored, if anything."""
-    mixed = training.get("mixed", {})
-    share, n = mixed.get("share"), mixed.get("branches", 1)
-    if share is None:
+def _averaging(training: Mapping[str, Any]) -> str:
+    """Return a note on weight averaging; empty if the weights are those of a single model."""
+    average = training.get("average")
+    if not average:
         return ""
-    others = f", and averaged over {n} runs from one start" if n > 1 else ""
-    return others + (
-        f", and mixed with what the run began from ({1 - share:g} of it, {share:g} of that)" if share else ""
-    )
+    return f", averaged over {average['models']} models (the first has weight {average['first_weight']:g})"
 
 
 def _checks(parities: Mapping[str, Parity]) -> str:

@@ -1,4 +1,4 @@
-"""The spaCy component, which spaCy finds by its name.
+"""The spaCy component `treepiece`, which spaCy finds by its name.
 
 >>> import spacy
 >>> nlp = spacy.blank("en")
@@ -13,10 +13,18 @@ Node('[IN:GET_WEATHER [SL:WEATHER_ATTRIBUTE ] [SL:LOCATION ] [SL:DATE_TIME ] ]')
 # Not `from __future__ import annotations`: spaCy checks the configuration against the annotations of `make_component`,
 # and needs them as types.
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+from treepiece.bundle import BUNDLED
+from treepiece.errors import OptionError, TextError
+from treepiece.extras import install_command
+from treepiece.runtime.parser import Parser
+from treepiece.runtime.result import Candidate, Result
+from treepiece.trees.frame import Frame
 
 try:
     from spacy.language import Language
@@ -25,22 +33,15 @@ try:
 except ModuleNotFoundError as error:
     package = str(error.name).partition(".")[0]
     raise ModuleNotFoundError(
-        f"the spaCy component needs {package}, which is not installed: pip install 'treepiece[spacy]'", name=error.name
+        f"the spaCy component needs {package}, which is not installed: {install_command('spacy')}", name=error.name
     ) from None
 
-from treepiece.errors import OptionError, TextError
-from treepiece.integrations.storage import read_result, write_result
-from treepiece.runtime.parser import Parser
-from treepiece.runtime.result import Result
-from treepiece.shipped import BUNDLED
-from treepiece.trees.frame import Frame
-
 NAME = "treepiece"
-"""What the component is called, and where it keeps its answer in `doc.user_data`."""
+"""The name of the component, and the key of its result in `doc.user_data`."""
 
 
 @dataclass(frozen=True)
-class Options:
+class ComponentConfig:
     """The configuration of the component."""
 
     model: str = BUNDLED
@@ -48,80 +49,80 @@ class Options:
     precision: str | None = None
     """`int8` or `float`; by default the fastest that the model has."""
     threads: int | None = None
-    """How many cores; by default, all."""
+    """The number of cores to use; by default, all."""
     nbest: int = 1
-    """How many readings `doc._.parse` has."""
+    """The maximum number of candidates in `doc._.parse`."""
     min_confidence: float = 0.0
-    """A frame that is less probable than this to be right is None."""
+    """If the confidence is lower, `doc._.frame` is None."""
     spans_key: str = NAME
-    """Where in `doc.spans` the leaves are."""
+    """The key of the leaves in `doc.spans`."""
 
     def __post_init__(self) -> None:
         if not self.spans_key:
             raise OptionError(f"spans_key must be a name of one character or more, got {self.spans_key!r}")
 
     def load(self) -> Parser:
-        """Return the parser; raise if there is none such, or if it cannot do what is asked of it."""
+        """Return the parser; raise if the model cannot be loaded, or does not support the configuration."""
         parser = Parser.load(self.model, precision=self.precision, threads=self.threads)
-        parser.asked(self.nbest, self.min_confidence)
+        parser.request(self.nbest, self.min_confidence)
         return parser
 
 
 class TreepieceComponent:
     """Parses docs: sets `doc._.frame`, `doc._.parse`, `doc._.parse_error` and the spans of the leaves."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, config: ComponentConfig) -> None:
         set_extensions()
-        self.options = options
-        self._parser = options.load()
+        self.config = config
+        self._parser = config.load()
         self._process = os.getpid()
         self._inherited: list[Parser] = []
 
     @property
     def parser(self) -> Parser:
         """The parser of this process."""
-        # A fork, such as those of `nlp.pipe(n_process=2)`, has no threads but one, and a parser waits for its others.
+        # A fork, such as those of `nlp.pipe(n_process=2)`, has a single thread, and a parser would wait for its others.
         if os.getpid() != self._process:
-            self._inherited.append(self._parser)  # never freed: to end it means to wait for its other threads as well
-            self._parser = self.options.load()
+            self._inherited.append(self._parser)  # never freed: that would wait for its other threads as well
+            self._parser = self.config.load()
             self._process = os.getpid()
         return self._parser
 
-    def __reduce__(self) -> tuple[Callable[[Options], "TreepieceComponent"], tuple[Options]]:
-        """Pickle as options: where processes are not forked, each loads the model anew."""
-        return TreepieceComponent, (self.options,)
+    def __reduce__(self) -> tuple[Callable[[ComponentConfig], "TreepieceComponent"], tuple[ComponentConfig]]:
+        """Pickle only the configuration: processes that are not forked load the model."""
+        return TreepieceComponent, (self.config,)
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse a doc."""
         try:
-            answer = self.parser(doc.text, nbest=self.options.nbest, min_confidence=self.options.min_confidence)
+            result = self.parser(doc.text, nbest=self.config.nbest, min_confidence=self.config.min_confidence)
         except TextError as error:
             return self._set(doc, error)
-        return self._set(doc, answer)
+        return self._set(doc, result)
 
     def pipe(self, docs: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Parse docs, `batch_size` at a time."""
-        nbest, min_confidence = self.options.nbest, self.options.min_confidence
+        nbest, min_confidence = self.config.nbest, self.config.min_confidence
         for batch in minibatch(docs, batch_size):
             texts = [doc.text for doc in batch]
-            answers = self.parser.try_batch(texts, nbest=nbest, min_confidence=min_confidence)
-            for doc, answer in zip(batch, answers, strict=True):
-                yield self._set(doc, answer)
+            results = self.parser.try_batch(texts, nbest=nbest, min_confidence=min_confidence)
+            for doc, result in zip(batch, results, strict=True):
+                yield self._set(doc, result)
 
-    def _set(self, doc: Doc, answer: Result | TextError) -> Doc:
-        """Store an answer as text: a doc goes from process to process, and to disk, with plain values only."""
+    def _set(self, doc: Doc, result: Result | TextError) -> Doc:
+        """Store a result as text: spaCy sends docs to other processes and to disk only with plain values."""
         frame = None
-        if isinstance(answer, TextError):
-            doc.user_data[NAME] = {"error": str(answer)}
+        if isinstance(result, TextError):
+            doc.user_data[NAME] = {"error": str(result)}
         else:
-            doc.user_data[NAME] = {"parse": write_result(answer)}
-            frame = answer.frame
-        doc.spans[self.options.spans_key] = [] if frame is None else leaf_spans(doc, frame)
+            doc.user_data[NAME] = {"parse": write_result(result)}
+            frame = result.frame
+        doc.spans[self.config.spans_key] = [] if frame is None else leaf_spans(doc, frame)
         return doc
 
 
 def leaf_spans(doc: Doc, frame: Frame) -> list[Span]:
-    """Return the leaves of a frame as spans of whole tokens: one that begins or ends inside a token gets all of it.
+    """Return the leaves of a frame as spans; a leaf that starts or ends inside a token gets the whole token.
 
     >>> import spacy
     >>> doc = spacy.blank("en")("wake me 5am/6am")
@@ -136,20 +137,47 @@ def leaf_spans(doc: Doc, frame: Frame) -> list[Span]:
     ]
 
 
+def write_result(result: Result) -> str:
+    """Return a result as JSON; unlike `Result.to_dict`, it keeps everything."""
+    candidates = [
+        {**{one.name: getattr(candidate, one.name) for one in fields(Candidate)}, "frame": candidate.frame.to_json()}
+        for candidate in result.candidates
+    ]
+    value = {one.name: getattr(result, one.name) for one in fields(Result)}
+    return json.dumps({**value, "candidates": candidates, "times": dict(result.times)}, ensure_ascii=False)
+
+
+def read_result(text: str) -> Result:
+    """Return the result that `write_result` was given.
+
+    >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]")
+    >>> result = Result("rain today", (Candidate(frame, 0.9, (0.8,), 1.0, (), (), 1),))
+    >>> read_result(write_result(result)) == result
+    True
+    """
+    value = json.loads(text)
+    candidates = []
+    for one in value.pop("candidates"):
+        frame = Frame.from_json(one.pop("frame"))
+        plain: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in one.items()}
+        candidates.append(Candidate(frame, **plain))
+    return Result(candidates=tuple(candidates), **value)
+
+
 def get_parse(doc: Doc) -> Result | None:
-    """Return the whole answer; None if the doc was not parsed, or cannot be."""
+    """Return the result; None if the doc was not parsed, or cannot be."""
     text: str | None = doc.user_data.get(NAME, {}).get("parse")
     return None if text is None else read_result(text)
 
 
 def get_frame(doc: Doc) -> Frame | None:
-    """Return what a doc means; None also if it was not understood."""
+    """Return the frame; None also if the text was not understood."""
     parse = get_parse(doc)
     return None if parse is None else parse.frame
 
 
 def get_error(doc: Doc) -> str | None:
-    """Return why a doc cannot be parsed; None if it can."""
+    """Return why a doc cannot be parsed; None if it can be."""
     error: str | None = doc.user_data.get(NAME, {}).get("error")
     return error
 
@@ -158,14 +186,14 @@ _EXTENSIONS: dict[str, Callable[[Doc], Any]] = {"frame": get_frame, "parse": get
 
 
 def set_extensions() -> None:
-    """Make `doc._.frame`, `doc._.parse` and `doc._.parse_error` known; raise if one is somebody else's already."""
+    """Register `doc._.frame`, `doc._.parse` and `doc._.parse_error`; raise if another component has one of them."""
     for name, getter in _EXTENSIONS.items():
         if Doc.has_extension(name):
             found = Doc.get_extension(name)[2]
             if getattr(found, "__module__", None) != getter.__module__:
                 raise OptionError(
-                    f"doc._.{name} is taken by another extension: the spaCy component of treepiece sets it too; "
-                    f"give the other one another name, or take it away with Doc.remove_extension({name!r})"
+                    f"doc._.{name} is taken by another extension, and the treepiece component needs it: rename the "
+                    f"other one, or remove it with Doc.remove_extension({name!r})"
                 )
         Doc.set_extension(name, getter=getter, force=True)
 
@@ -180,13 +208,13 @@ def make_component(
     min_confidence: float,
     spans_key: str,
 ) -> TreepieceComponent:
-    """Return the component; spaCy calls this with the configuration."""
-    return TreepieceComponent(Options(model, precision, threads, nbest, min_confidence, spans_key))
+    """Return the component; spaCy calls this with its configuration."""
+    return TreepieceComponent(ComponentConfig(model, precision, threads, nbest, min_confidence, spans_key))
 
 
 Language.factory(
     NAME,
-    default_config=asdict(Options()),
+    default_config=asdict(ComponentConfig()),
     assigns=["doc._.frame", "doc._.parse", "doc._.parse_error", "doc.spans"],
     func=make_component,
 )

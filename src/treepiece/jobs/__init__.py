@@ -1,1 +1,1 @@
-"""Files of many rows: read in pieces, parsed, and written in parts that an interruption does not lose."""
+"""Batch jobs: the rows of a file parsed into another file, on this machine or a Ray cluster, and resumable."""

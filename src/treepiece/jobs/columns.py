@@ -1,4 +1,4 @@
-"""The columns of rows: what kind of values they hold, and those that an answer adds."""
+"""The columns of rows: their types, the text column, and those that a prediction adds."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 from treepiece.errors import DataError, OptionError
 
 TEXT_COLUMNS = ("utterance", "text")
-"""The column with the text, if none is named: the first of these that is there."""
+"""The names of the text column if none is given: the first of them that exists."""
+
+Prediction = dict[str, Any]
+"""The values of the predicted columns for one row."""
 
 
-class Kind(StrEnum):
-    """What the values of a column are; `json` stands for values of several kinds, and for lists and objects."""
+class ColumnType(StrEnum):
+    """The type of a column's values; `json` stands for mixed types, and for lists and objects."""
 
     BOOL = "bool"
     INT = "int"
@@ -23,50 +27,60 @@ class Kind(StrEnum):
     JSON = "json"
 
 
-ANSWER = {"tree": Kind.TEXT, "confidence": Kind.FLOAT, "understood": Kind.BOOL, "error": Kind.TEXT}
-"""What an answer adds to a row."""
+PREDICTED = {
+    "tree": ColumnType.TEXT,
+    "confidence": ColumnType.FLOAT,
+    "understood": ColumnType.BOOL,
+    "error": ColumnType.TEXT,
+}
+"""The columns that a prediction adds to a row."""
 
 
-def kind_of(value: object) -> Kind | None:
-    """Return the kind of a value of JSON; None for null, which every kind has."""
+def type_of(value: object) -> ColumnType | None:
+    """Return the column type of a JSON value; None for null, which every type allows."""
     if value is None:
         return None
     if isinstance(value, bool):
-        return Kind.BOOL
+        return ColumnType.BOOL
     if isinstance(value, int):
-        return Kind.INT if -(1 << 63) <= value < 1 << 63 else Kind.JSON
+        return ColumnType.INT if -(1 << 63) <= value < 1 << 63 else ColumnType.JSON
     if isinstance(value, float):
-        return Kind.FLOAT
-    return Kind.TEXT if isinstance(value, str) else Kind.JSON
+        return ColumnType.FLOAT
+    return ColumnType.TEXT if isinstance(value, str) else ColumnType.JSON
 
 
-def join_kinds(one: Kind | None, other: Kind | None) -> Kind | None:
-    """Return the kind that holds the values of both.
+def join_types(one: ColumnType | None, other: ColumnType | None) -> ColumnType | None:
+    """Return a type that holds the values of both.
 
-    >>> join_kinds(Kind.INT, Kind.FLOAT).value, join_kinds(Kind.INT, Kind.TEXT).value
+    >>> join_types(ColumnType.INT, ColumnType.FLOAT).value, join_types(ColumnType.INT, ColumnType.TEXT).value
     ('float', 'json')
     """
     if one is None or other is None or one == other:
         return one or other
-    return Kind.FLOAT if {one, other} == {Kind.INT, Kind.FLOAT} else Kind.JSON
+    return ColumnType.FLOAT if {one, other} == {ColumnType.INT, ColumnType.FLOAT} else ColumnType.JSON
 
 
-def survey(rows: Iterable[Mapping[str, object]]) -> dict[str, Kind]:
-    """Return the columns of rows, in the order in which they are first seen."""
-    found: dict[str, Kind | None] = {}
+def infer_columns(rows: Iterable[Mapping[str, object]]) -> dict[str, ColumnType]:
+    """Return the columns of rows, in order of first appearance."""
+    found: dict[str, ColumnType | None] = {}
     for row in rows:
         for name, value in row.items():
-            found[name] = join_kinds(found.get(name), kind_of(value))
-    return {name: kind or Kind.TEXT for name, kind in found.items()}
+            found[name] = join_types(found.get(name), type_of(value))
+    return {name: kind or ColumnType.TEXT for name, kind in found.items()}
 
 
-def with_answer(columns: Mapping[str, Kind]) -> dict[str, Kind]:
-    """Return the columns of the output: an answer replaces columns that have its names."""
-    return {name: kind for name, kind in columns.items() if name not in ANSWER} | ANSWER
+def output_columns(columns: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
+    """Return the columns of the output; the predicted columns replace input columns of the same name."""
+    return {name: kind for name, kind in columns.items() if name not in PREDICTED} | PREDICTED
+
+
+def add_prediction(row: Mapping[str, Any], prediction: Prediction) -> dict[str, Any]:
+    """Return a row with its prediction at the end, which replaces columns of the same names."""
+    return {name: value for name, value in row.items() if name not in prediction} | prediction
 
 
 def choose_column(names: Iterable[str], wanted: str | None, where: str) -> str:
-    """Return the name of the column with the text; raise with the names that are there if it is not among them."""
+    """Return the name of the column with the text; raise with the existing names if it is not one of them."""
     names = list(names)
     choices = [wanted] if wanted is not None else TEXT_COLUMNS
     for name in choices:
@@ -79,9 +93,9 @@ def choose_column(names: Iterable[str], wanted: str | None, where: str) -> str:
 
 
 def check_column(column: str | None) -> None:
-    """Raise if the column with the text would be overwritten by the answer."""
-    if column in ANSWER:
-        raise OptionError(f"--column {column}: the answer has a column of this name: rename that of the input")
+    """Raise if the column with the text would be overwritten by the prediction."""
+    if column in PREDICTED:
+        raise OptionError(f"--column {column}: the output has a column of this name: rename that of the input")
 
 
 def check_names(names: Iterable[str], where: str) -> None:
@@ -94,27 +108,31 @@ def check_names(names: Iterable[str], where: str) -> None:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value for a column of texts: a text as it is, all else as JSON.
+    """Return a value for a text column: a text unchanged, everything else as JSON.
 
     >>> as_text("one"), as_text(True), as_text([1, 2])
     ('one', 'true', '[1, 2]')
     """
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    return value if value is None or isinstance(value, str) else json.dumps(value, allow_nan=False)
 
 
-def as_kind(value: object, kind: Kind) -> object:
-    """Return a value as a column of a kind holds it."""
-    if kind in (Kind.TEXT, Kind.JSON):
+def as_type(value: object, kind: ColumnType) -> object:
+    """Return a value converted to the type of a column."""
+    if kind in (ColumnType.TEXT, ColumnType.JSON):
         text = as_text(value)
-        return None if text is None else writable(text)
-    return float(value) if kind == Kind.FLOAT and isinstance(value, int) else value
+        return None if text is None else encodable(text)
+    return float(value) if kind == ColumnType.FLOAT and isinstance(value, int) else value
 
 
-def writable(text: str) -> str:
-    """Return a text that UTF-8 can hold: a lone surrogate becomes a question mark."""
+def encodable(text: str) -> str:
+    """Return a text that UTF-8 can encode: a lone surrogate becomes a question mark."""
     return text.encode(errors="replace").decode()
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can hold, None for the others."""
+    """Return a number that JSON can hold; None for NaN and the infinities.
+
+    >>> finite(1.5), finite(float("nan"))
+    (1.5, None)
+    """
     return value if math.isfinite(value) else None

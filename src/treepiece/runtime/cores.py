@@ -1,4 +1,4 @@
-"""How many cores this process may use."""
+"""The number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def count_cores() -> int:
-    """Return how many cores there are for this process: those that it may run on, and no more than it has time for.
+    """Return the number of cores for this process: those that it may run on, limited by its share of CPU time.
 
-    A container may see all cores of a machine and get the time of one. More threads than that only wait for each other.
+    A container may see all cores of a machine, but get the time of one. More threads would only wait for each other.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([cores, *(quota for limit in read_limits(_GROUPS, _OWN) if (quota := cores_of(limit)) is not None)])
 
 
 def cores_of(limit: str) -> int | None:
-    """Return how many cores a limit of a control group allows, at least 1; None if that is as many as there are.
+    """Return the number of cores that a control group's limit allows, at least 1; None if there is no limit.
 
     >>> cores_of("150000 100000"), cores_of("10000 100000"), cores_of("max 100000")
     (2, 1, None)
@@ -32,16 +32,16 @@ def cores_of(limit: str) -> int | None:
 
 
 def read_limits(groups: Path, own: Path) -> list[str]:
-    """Return the limits of this process's control group and of those around it (version 2; Linux alone has them).
+    """Return the limits of this process's control group and its parents (version 2, Linux only).
 
-    In a container the folder `groups` is mostly the container's own group; under systemd the group is below it.
+    In a container the folder `groups` is usually the container's own group; under systemd the group is below it.
     """
     try:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     name = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
-    folder = groups if ".." in name.split("/") else groups / name  # a group that cannot be seen from here
+    folder = groups if ".." in name.split("/") else groups / name  # a group that is not visible from here
     found = []
     for place in (folder, *folder.parents):
         if place.is_relative_to(groups):

@@ -2,118 +2,139 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
+from typing import overload
 
-from treepiece.decoding.parse import Parse
+from treepiece.bundle import BUNDLED
+from treepiece.checks import fraction, one_of, whole_number
+from treepiece.decoding.pipeline import confidence
+from treepiece.decoding.types import DecodingConfig, Hypothesis
 from treepiece.definition import ModelKind
 from treepiece.errors import OptionError, TextError
-from treepiece.options import fraction, one_of, whole_number
-from treepiece.runtime.confidence import confidence, leaf_confidences, shares
 from treepiece.runtime.cores import count_cores
-from treepiece.runtime.graphs import Graphs, Precision, as_ids
-from treepiece.runtime.models import (
-    RuntimeModel,
-    choose_precision,
-    first_graph,
-    load_definition,
-    load_facts,
-    load_subwords,
-    load_temperatures,
-    make_model,
-    open_bundle,
-)
-from treepiece.runtime.reading import read_texts
+from treepiece.runtime.loading import RuntimeModel, load_bundle
 from treepiece.runtime.result import Candidate, Result
-from treepiece.shipped import BUNDLED
-from treepiece.text import Subwords
+from treepiece.runtime.sessions import Precision, as_ids
+from treepiece.text import Subwords, SubwordTokenizer
 from treepiece.trees.frame import Frame
 
-MOST_READINGS = 100
+MAX_NBEST = 100
+MAX_CHARACTERS = 100_000
+"""A longer text is refused before it is split into subwords: it is too long for every encoder."""
 _GROUP = {Precision.FLOAT: 32, Precision.INT8: 1}
-"""How many texts share a run. In int8 each has its own: numbers are rounded on a scale that all of a run would share,
-and an answer would depend on the texts beside it."""
+"""The number of texts per run. In int8 it is 1: the texts of a run share the scale of rounding, so a result would
+depend on the other texts."""
 
 
 class Parser:
-    """Parses texts with the model of a bundle. Threads may share it; a text has the same answer alone and in a batch.
+    """Parses texts with the model of a bundle. Threads may share it; a text has the same result alone and in a batch.
 
-    `folder` is a bundle with graphs, or `bundled`: the model that comes with treepiece.
-    `threads` is how many one text is parsed with, and how many texts of a batch at a time; by default, all cores.
+    >>> parser = Parser("bundled")
+    >>> parser("wake me up at 7 am").tree
+    '[IN:CREATE_ALARM [SL:DATE_TIME at 7 am ] ]'
+
+    Args:
+        model: A folder with a bundle that has graphs, or `"bundled"`, the model that comes with treepiece. Write
+            `"./bundled"` for a folder of that name.
+        precision: `"int8"` or `"float"`; by default the fastest that the bundle has.
+        threads: The number of threads that parse one text, and of texts of a batch that are parsed in parallel; by
+            default, the number of cores.
+        decoding: Settings of decoding that replace those of the bundle.
     """
 
     def __init__(
-        self, folder: str | Path, *, precision: Precision | str | None = None, threads: int | None = None
+        self,
+        model: str | Path,
+        *,
+        precision: Precision | str | None = None,
+        threads: int | None = None,
+        decoding: DecodingConfig | None = None,
     ) -> None:
         wanted = one_of("precision", precision, Precision) if precision is not None else None
         self.threads = whole_number("threads", threads if threads is not None else count_cores(), 1, 1024)
-        self.bundle = open_bundle(folder)
-        self.precision = choose_precision(self.bundle, wanted)
-        graphs = Graphs(self.bundle, self.precision, threads=self.threads)
-        # Opening the first graph is half of the work, and goes on beside the rest of it.
-        with ThreadPoolExecutor(1) as beside:
-            opened = beside.submit(graphs.open, first_graph(self.bundle))
-            self.facts = load_facts(self.bundle)
-            self.definition = load_definition(self.bundle)
-            self.subwords = load_subwords(self.bundle, self.facts)
-            self.temperatures = load_temperatures(self.facts, self.precision)
-            self.model = make_model(self.definition, graphs, self.facts)
-            opened.result()
+        self._loaded = load_bundle(model, precision=wanted, threads=self.threads, decoding=decoding)
+        self.bundle, self.precision = self._loaded.bundle, self._loaded.precision
+        self.definition, self.subwords = self._loaded.definition, self._loaded.subwords
+        self.decoding, self.metadata = self._loaded.decoding, self._loaded.metadata
+        self.model = self._loaded.model()
 
     @classmethod
-    def load(
-        cls, folder: str | Path, *, precision: Precision | str | None = None, threads: int | None = None
-    ) -> Parser:
-        """Return a parser for a bundle that `treepiece export` wrote; by default in the fastest precision it has.
-
-        `Parser.load("bundled")` is `Parser.bundled()`; a folder of that name is `./bundled`.
-        """
-        return cls(folder, precision=precision, threads=threads)
+    def load(cls, model: str | Path, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
+        """Return a parser for a bundle that `treepiece export` wrote; the same as `Parser(model)`."""
+        return cls(model, precision=precision, threads=threads)
 
     @classmethod
     def bundled(cls, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
         """Return a parser for the model that comes with treepiece."""
         return cls(BUNDLED, precision=precision, threads=threads)
 
+    def __repr__(self) -> str:
+        kind, n = self.definition.kind, len(self.labels)
+        return f"Parser({str(self.bundle.folder)!r}, kind={str(kind)!r}, precision={str(self.precision)!r}, {n} labels)"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The intents and slots that the model knows."""
+        return self.definition.labels
+
     def open(self) -> None:
-        """Open all graphs now: from here on nothing is read from the bundle, and its folder may change or go."""
-        for model in (self.model, self._together):
-            model.graphs.open_all()
+        """Open what batches need too: afterwards the folder of the bundle may change or be removed."""
+        _ = self._together
 
     @cached_property
     def _together(self) -> RuntimeModel:
-        """The model with one thread a run, for batches: several runs at a time do more than several threads a run."""
-        if self.threads == 1:
-            return self.model
-        return make_model(self.definition, Graphs(self.bundle, self.precision, threads=1), self.facts)
+        """The model with one thread per run, for batches: parallel runs are faster than parallel threads in a run."""
+        return self.model if self.threads == 1 else self._loaded.model_in_one_thread()
 
     @cached_property
     def _workers(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self.threads, "treepiece")
 
-    def __call__(self, text: str, *, nbest: int = 1, min_confidence: float = 0.0) -> Result:
-        """Return what a text means: `nbest` readings of it, and `understood` False where the best is too doubtful."""
-        asked = self.asked(nbest, min_confidence)
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a str is a sequence of texts, too
+        self, text: str, *, nbest: int = 1, min_confidence: float = 0.0
+    ) -> Result: ...
+
+    @overload
+    def __call__(self, text: Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0) -> list[Result]: ...
+
+    def __call__(
+        self, text: str | Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0
+    ) -> Result | list[Result]:
+        """Return the meaning of a text, or of each of several texts.
+
+        Args:
+            text: One text, or a list of texts (see `batch`).
+            nbest: The maximum number of candidates. The best one does not depend on it.
+            min_confidence: Below this confidence the text counts as not understood (see `Result.understood`).
+        """
+        if not isinstance(text, str):
+            return self.batch(text, nbest=nbest, min_confidence=min_confidence)
+        request = self.request(nbest, min_confidence)
         begin = perf_counter()
-        (found,) = read_texts(self.subwords, [text])
+        (found,) = tokenize(self.subwords, [text])
         if isinstance(found, TextError):
             raise found
-        return self._parse(self.model, [(text, found)], asked, perf_counter() - begin)[0]
+        return self._parse(self.model, [(text, found)], request, perf_counter() - begin)[0]
 
-    def asked(self, nbest: int, min_confidence: float) -> Asked:
-        """Return what a caller asks for; raise if this model cannot give it."""
-        asked = Asked(nbest, min_confidence)
-        if nbest > 1 and self.definition.kind is ModelKind.NAR:
-            raise OptionError(f"a non-autoregressive model has one reading of a text: nbest must be 1, got {nbest}")
-        return asked
+    parse = __call__
+
+    def request(self, nbest: int, min_confidence: float) -> ParseRequest:
+        """Return the validated options of a request; raise if this model cannot serve it."""
+        if nbest != 1 and self.definition.kind is ModelKind.NAR:
+            raise OptionError(f"a non-autoregressive parser has one candidate for a text: nbest must be 1, got {nbest}")
+        return ParseRequest(nbest, min_confidence)
 
     def batch(self, texts: Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0) -> list[Result]:
-        """Return what each text means; a text that cannot be read is an error that says which."""
+        """Return the meaning of each text; raise if a text cannot be read, and say which."""
         results = []
         for number, result in enumerate(self.try_batch(texts, nbest=nbest, min_confidence=min_confidence)):
             if isinstance(result, TextError):
@@ -124,12 +145,12 @@ class Parser:
     def try_batch(
         self, texts: Sequence[str], *, nbest: int = 1, min_confidence: float = 0.0
     ) -> list[Result | TextError]:
-        """Return what each text means, or why it cannot be read, in the order of the texts."""
-        asked = self.asked(nbest, min_confidence)
+        """Return the meaning of each text, or why it cannot be read, in the order of the texts."""
+        request = self.request(nbest, min_confidence)
         if isinstance(texts, str):
             raise OptionError("texts must be a list of texts, got one text: call the parser itself with it")
         begin = perf_counter()
-        found = read_texts(self.subwords, texts)
+        found = tokenize(self.subwords, texts)
         seconds = (perf_counter() - begin) / max(1, len(texts))
         answers: dict[int, Result | TextError] = {
             place: one for place, one in enumerate(found) if isinstance(one, TextError)
@@ -142,44 +163,48 @@ class Parser:
         groups = [rows[start : start + size] for rows in lengths.values() for start in range(0, len(rows), size)]
 
         def parse(group: list[tuple[int, str, Subwords]]) -> list[Result]:
-            return self._parse(self._together, [(text, one) for _, text, one in group], asked, seconds)
+            return self._parse(self._together, [(text, one) for _, text, one in group], request, seconds)
 
         for group, results in zip(groups, self._workers.map(parse, groups), strict=True):
             answers |= {place: result for (place, _, _), result in zip(group, results, strict=True)}
         return [answers[place] for place in range(len(texts))]
 
     def _parse(
-        self, model: RuntimeModel, group: Sequence[tuple[str, Subwords]], asked: Asked, reading: float
+        self, model: RuntimeModel, group: Sequence[tuple[str, Subwords]], request: ParseRequest, tokenizing: float
     ) -> list[Result]:
-        """Return the results of texts that have equally many subwords; `reading` is the time that reading one took."""
+        """Return the results of texts with the same number of subwords; `tokenizing` is the seconds per text."""
         begin = perf_counter()
-        parses = model.parse(as_ids([one.ids for _, one in group]), beam=asked.beam)
+        found = model.parse(as_ids([one.ids for _, one in group]), nbest=request.nbest)
         model_ms = (perf_counter() - begin) * 1e3 / len(group)
         results = []
-        for (text, one), few in zip(group, parses, strict=True):
+        for (text, one), hypotheses in zip(group, found, strict=True):
             begin = perf_counter()
-            readings = self._readings(text, one, few[: asked.nbest])
-            times = {"subwords": reading * 1e3, "model": model_ms, "frame": (perf_counter() - begin) * 1e3}
-            results.append(Result(text, readings, readings[0].confidence >= asked.min_confidence, times))
+            candidates = self._candidates(text, one, hypotheses)
+            times = {"subwords": tokenizing * 1e3, "model": model_ms, "frame": (perf_counter() - begin) * 1e3}
+            results.append(Result(text, candidates, candidates[0].confidence >= request.min_confidence, times))
         return results
 
-    def _readings(self, text: str, subwords: Subwords, parses: Sequence[Parse]) -> tuple[Candidate, ...]:
-        scores = shares([parse.log_p for parse in parses], self.temperatures.parse)
-        return tuple(
-            Candidate(
-                Frame.from_chars(text, parse.skeleton, [subwords.chars(span) for span in parse.spans]),
-                confidence(parse.log_p, self.temperatures.parse),
-                leaf_confidences(parse, self.temperatures.leaf),
-                score,
-                *self._units(parse.unit_ids),
-                parse.passes,
+    def _candidates(self, text: str, subwords: Subwords, hypotheses: Sequence[Hypothesis]) -> tuple[Candidate, ...]:
+        temperatures = self.decoding.temperatures
+        candidates = []
+        # A candidate is never more confident than a better one.
+        log_p = list(accumulate((one.log_p for one in hypotheses), min))
+        for one, value, score in zip(hypotheses, log_p, _shares(log_p, temperatures.parse), strict=True):
+            candidates.append(
+                Candidate(
+                    Frame.from_chars(text, one.skeleton, [subwords.chars(span) for span in one.spans]),
+                    confidence(value, temperatures.parse),
+                    tuple(confidence(log_p, temperatures.leaf) for log_p in one.leaf_log_p),
+                    score,
+                    *self._units(one.unit_ids),
+                    one.passes,
+                )
             )
-            for parse, score in zip(parses, scores, strict=True)
-        )
+        return tuple(candidates)
 
     @cached_property
     def _units(self) -> Callable[[tuple[int, ...]], tuple[tuple[str, ...], tuple[int, ...]]]:
-        """Return units as text, and the unit of each node; few are used often, so what was found once is kept."""
+        """Return units as text, and the unit of each node; cached, because a few units are very frequent."""
         tokenizer = self.definition.tokenizer
 
         def write(unit_ids: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -191,17 +216,47 @@ class Parser:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a caller asks for."""
+class ParseRequest:
+    """The options of a request."""
 
     nbest: int
     min_confidence: float
 
     def __post_init__(self) -> None:
-        whole_number("nbest", self.nbest, 1, MOST_READINGS)
+        whole_number("nbest", self.nbest, 1, MAX_NBEST)
         fraction("min_confidence", self.min_confidence)
 
-    @property
-    def beam(self) -> int:
-        """How many candidates the search keeps: more than asked for, because equal trees become one."""
-        return 1 if self.nbest == 1 else 2 * self.nbest
+
+def tokenize(subwords: SubwordTokenizer, texts: Sequence[str]) -> list[Subwords | TextError]:
+    """Return the subwords of each text, or why it cannot be read."""
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise OptionError(f"text {number} must be a str, got {type(text).__name__}")
+    # Texts that are far too long are sorted out first, so that they cost nothing.
+    found = subwords.try_batch([text if len(text) <= MAX_CHARACTERS else "" for text in texts])
+    return [_check(text, subwords.max_length, one) for text, one in zip(texts, found, strict=True)]
+
+
+def _check(text: str, max_length: int, found: Subwords | TextError) -> Subwords | TextError:
+    if len(text) > MAX_CHARACTERS:
+        return TextError(
+            f"a text of {len(text):,} characters is too long: the encoder takes {max_length} subwords, "
+            f"which are about as many words; it begins {text[:40]!r}"
+        )
+    if isinstance(found, Subwords) and not found.offsets:
+        what = "is empty" if not text else "has no readable characters"
+        return TextError(f"the text {what}, got {text[:40]!r}: give an utterance of one word or more")
+    return found
+
+
+def _shares(log_p: Sequence[float], temperature: float) -> list[float]:
+    """Return the share of each of some candidates; the shares add up to one.
+
+    >>> _shares([math.log(0.5), math.log(0.25)], 1.0)
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    best = max(log_p)
+    if math.isinf(best):
+        return [1 / len(log_p)] * len(log_p)
+    weights = [math.exp((value - best) / temperature) for value in log_p]
+    return [weight / sum(weights) for weight in weights]

@@ -1,29 +1,44 @@
-"""What a parser answers."""
+"""The result of a parse: n-best candidates with their trees, slots and confidences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from treepiece.errors import TreeParseError
 from treepiece.trees.brackets import format_brackets
+from treepiece.trees.drawing import outline, svg
 from treepiece.trees.frame import Frame, Leaf
-from treepiece.trees.outline import outline
-from treepiece.trees.svg import svg
+from treepiece.trees.node import INTENT_PREFIX, Node, is_slot
 
 NOT_UNDERSTOOD = "not understood"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One reading of a text.
+class Slot(NamedTuple):
+    """A slot that quotes the text: `text` is `result.text[start:end]`, and `intent` the intent that it belongs to."""
 
-    `confidence` is how probable it is that the whole frame is right, and `leaf_confidences` the same for the span of
-    each leaf. `score` is the share of this reading among those that were asked for: they add up to one. `units` are the
-    subtrees that the parser wrote, as text, and `unit_places` says for each node of the skeleton, in pre-order, which
-    it belongs to; a baseline has none. `passes` is how often a decoder ran.
+    label: str
+    text: str
+    start: int
+    end: int
+    intent: str
+    confidence: float
+
+
+@dataclass(frozen=True, repr=False)
+class Candidate:
+    """One parse of a text.
+
+    `confidence` is the probability that the whole frame is right, and `leaf_confidences` the same for the span of each
+    leaf. `score` is the candidate's share among the requested candidates: the scores add up to one. `units` are the
+    subtrees that the parser generated, as text, and `unit_places` gives for each node of the skeleton, in pre-order,
+    the unit it belongs to; a baseline has none. `passes` is the number of decoder passes.
+
+    >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]")
+    >>> Candidate(frame, 0.9, (0.8,), 1.0, (), (), 1)
+    Candidate('[IN:GET_WEATHER [SL:DATE_TIME today ] ]', confidence=0.900)
     """
 
     frame: Frame
@@ -34,24 +49,52 @@ class Candidate:
     unit_places: tuple[int, ...]
     passes: int
 
+    def __repr__(self) -> str:
+        return f"Candidate({self.tree or str(self.frame.tree)!r}, confidence={self.confidence:.3f})"
+
+    @property
+    def intent(self) -> str:
+        """The label of the top intent."""
+        return self.frame.skeleton.label
+
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The slots that quote the text, with their words exactly as they were typed."""
+        """The slots that quote the text, with their words exactly as typed."""
         return self.frame.leaves
 
     @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """The slots that quote the text, from left to right; those of nested intents too.
+
+        >>> frame = Frame.from_brackets("[IN:REMIND remind me to [SL:TODO [IN:CALL call [SL:NAME mom ] ] ] ]")
+        >>> Candidate(frame, 0.9, (0.8,), 1.0, (), (), 1).slots
+        (Slot(label='SL:NAME', text='mom', start=18, end=21, intent='IN:CALL', confidence=0.8),)
+        """
+        leaves = zip(self.leaves, _intents_of_leaves(self.frame.skeleton), self.leaf_confidences, strict=True)
+        return tuple(
+            Slot(leaf.label, leaf.text, leaf.chars.start, leaf.chars.end, intent, confidence)
+            for leaf, intent, confidence in leaves
+        )
+
+    @cached_property
     def tree(self) -> str | None:
-        """The frame as TOP text; None if that cannot hold the user's words, such as a bracket between blanks."""
+        """The frame as TOP text; None if TOP text cannot hold the user's words, such as a bracket between blanks."""
         try:
             return self.frame.to_brackets()
         except TreeParseError:
             return None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the reading as a value that `json.dumps` can write; skeleton and leaves say all that `tree` does."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the candidate as plain values, which `json.dumps` can write."""
         leaves = [
-            {"label": leaf.label, "text": leaf.text, "start": leaf.chars.start, "end": leaf.chars.end, "confidence": p}
-            for leaf, p in zip(self.leaves, self.leaf_confidences, strict=True)
+            {
+                "label": slot.label,
+                "text": slot.text,
+                "start": slot.start,
+                "end": slot.end,
+                "confidence": slot.confidence,
+            }
+            for slot in self.slots
         ]
         return {
             "tree": self.tree,
@@ -65,11 +108,33 @@ class Candidate:
         }
 
 
-@dataclass(frozen=True)
-class Result:
-    """The readings of a text, the best first, and how many milliseconds each stage took.
+def _intents_of_leaves(skeleton: Node) -> list[str]:
+    """Return the nearest intent above each utterance leaf, from left to right."""
+    found = []
+    stack = [(skeleton, skeleton.label)]
+    while stack:
+        node, intent = stack.pop()
+        if node.label.startswith(INTENT_PREFIX):
+            intent = node.label
+        elif not node.children and is_slot(node.label):
+            found.append(intent)
+        stack.extend((child, intent) for child in reversed(node.children) if isinstance(child, Node))
+    return found
 
-    Where the best is less confident than the caller asked for, the text is not understood: `frame` is None.
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """The candidates for a text, the best first, and the time of each stage in milliseconds.
+
+    If the best is less confident than `min_confidence`, the text is not understood: `understood` is False, and
+    `frame`, `tree` and `intent` are None. `best` and `candidates` exist in any case.
+
+    >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]")
+    >>> result = Result("rain today", (Candidate(frame, 0.9, (0.8,), 1.0, (), (), 1),))
+    >>> result
+    Result('rain today', tree='[IN:GET_WEATHER [SL:DATE_TIME today ] ]', confidence=0.900)
+    >>> result.intent, [(slot.label, slot.text) for slot in result.slots]
+    ('IN:GET_WEATHER', [('SL:DATE_TIME', 'today')])
     """
 
     text: str
@@ -79,42 +144,56 @@ class Result:
 
     @property
     def best(self) -> Candidate:
-        """The best reading, even if it was not good enough."""
+        """The best candidate, even if it is not confident enough."""
         return self.candidates[0]
 
     @property
     def frame(self) -> Frame | None:
-        """What the text means; None if it was not understood."""
+        """The meaning of the text; None if it was not understood."""
         return self.best.frame if self.understood else None
 
     @property
     def confidence(self) -> float:
-        """How probable it is that the best reading is right."""
+        """The probability that the best candidate is right."""
         return self.best.confidence
 
     @property
     def tree(self) -> str | None:
-        """The frame as TOP text; None if the text was not understood, or cannot be written so."""
+        """The frame as TOP text; None if the text was not understood, or if TOP text cannot hold its words."""
         return self.best.tree if self.understood else None
+
+    @property
+    def intent(self) -> str | None:
+        """The label of the top intent, such as `IN:CREATE_ALARM`; None if the text was not understood."""
+        return self.best.intent if self.understood else None
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The slots that quote the text, from left to right; empty if the text was not understood."""
+        return self.best.slots if self.understood else ()
+
+    def __repr__(self) -> str:
+        found = f"tree={self.tree or self.best.intent!r}" if self.understood else "understood=False"
+        return f"Result({self.text!r}, {found}, confidence={self.confidence:.3f})"
 
     def __str__(self) -> str:
         return self.tree or self.draw()
 
     def draw(self, *, units: bool = False, colour: bool = False) -> str:
-        """Return a drawing of the tree for a terminal, if asked with the number or colour of each node's unit."""
+        """Return a drawing of the tree for a terminal, on request with the number or colour of each node's unit."""
         if not self.understood:
             return NOT_UNDERSTOOD
         places = self.best.unit_places if units or colour else ()
         return outline(self.best.frame.tree, places or None, colour=colour)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as a value that `json.dumps` can write."""
-        best = self.best.to_json()
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, which `json.dumps` can write."""
+        best = self.best.to_dict()
         if not self.understood:
             best |= {"tree": None, "skeleton": None, "leaves": [], "units": [], "unit_places": []}
         value = {"text": self.text, "understood": self.understood, **best, "milliseconds": dict(self.times)}
         if len(self.candidates) > 1:
-            value["nbest"] = [candidate.to_json() for candidate in self.candidates]
+            value["nbest"] = [candidate.to_dict() for candidate in self.candidates]
         return value
 
     def _repr_svg_(self) -> str | None:

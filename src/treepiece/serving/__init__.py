@@ -1,1 +1,1 @@
-"""The server: `Parser` behind HTTP, with batches, limits and metrics (FastAPI, uvicorn)."""
+"""The server: `Parser` behind HTTP, with batching, limits and metrics (FastAPI, uvicorn)."""

@@ -1,54 +1,50 @@
-"""The application: routes, their description, and what is around them."""
+"""The application: routes, their description, and the middleware around them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import mimetypes
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from fastapi import APIRouter, FastAPI, Security
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from treepiece.runtime.parser import Parser
-from treepiece.serving.auth import OPEN
-from treepiece.serving.front import Front, on_http_error
-from treepiece.serving.page import add_page
-from treepiece.serving.problems import MEDIA_TYPE, ProblemType
-from treepiece.serving.reference import add_reference
-from treepiece.serving.routes import Routes
+from treepiece.serving import routes
+from treepiece.serving.middleware import RequestMiddleware, on_http_error, on_problem
+from treepiece.serving.problems import MEDIA_TYPE, Problem, ProblemType
+from treepiece.serving.reference import write_page
 from treepiece.serving.schema import (
     Health,
     ModelAnswer,
     ParseAnswer,
     ParseAnswers,
-    ParseRequest,
+    ParseBody,
     ProblemAnswer,
     TokenizeAnswer,
-    TokenizeRequest,
+    TokenizeBody,
     request_schema,
 )
 from treepiece.serving.service import Service
 from treepiece.serving.settings import Settings
 
+PAGE = Path(__file__).parent / "page"
 P = ProblemType
-_BODY = (P.BROKEN_JSON, P.SLOW_REQUEST, P.TOO_LARGE, P.WRONG_TYPE, P.BAD_INPUT, P.QUEUE_FULL, P.NO_ANSWER)
-_ALWAYS = (P.BROKEN_REQUEST, P.SLOW_REQUEST, P.FAULT, P.TOO_MANY)
+_BODY = (P.BROKEN_JSON, P.SLOW_REQUEST, P.TOO_LARGE, P.WRONG_TYPE, P.BAD_INPUT, P.QUEUE_FULL, P.NO_ANSWER, P.TOO_MANY)
 
-Responses = dict[int | str, dict[str, Any]]
+mimetypes.add_type("text/javascript", ".js")  # some systems say text/plain, which browsers do not run
 
 
 def create_app(parser: Parser, settings: Settings | None = None) -> FastAPI:
-    """Return an application that answers with a parser; any ASGI server can run it.
-
-    `treepiece.serving.run` runs it with uvicorn, and with the limits that only a server can keep: how long the head of
-    a request may take, how many connections there may be, and what happens to them at the end.
-    """
+    """Return an application that serves a parser; any ASGI server can run it."""
     service = Service(parser, settings or Settings())
 
     @asynccontextmanager
@@ -56,113 +52,87 @@ def create_app(parser: Parser, settings: Settings | None = None) -> FastAPI:
         yield
         service.batcher.close()
 
-    app = _App(
+    app = FastAPI(
         title="treepiece",
         summary="Semantic parsing with tree tokenization: texts in, trees out.",
         version=version("treepiece"),
         lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
+        exception_handlers={Problem: on_problem, HTTPException: on_http_error},
     )
-    app.router.route_class = _Direct
     app.state.service = service
-    app.add_exception_handler(HTTPException, on_http_error)
-    _add_routes(app, Routes(service), service.settings)
-    add_reference(app)
-    open_paths = OPEN | add_page(app)
-    paths = frozenset(path for route in app.routes if (path := getattr(route, "path", None)))
-    app.add_middleware(Front, service=service, paths=paths, open_paths=open_paths)
+    app.include_router(_guarded(service.settings))
+    app.include_router(_open())
+    app.mount("/page", StaticFiles(directory=PAGE, follow_symlink=True))
+    _add_middleware(app, service)
     return app
 
 
-class _App(FastAPI):
-    """FastAPI, with a description that also has what every route shares."""
-
-    def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI description."""
-        if self.openapi_schema is None:
-            components = super().openapi().setdefault("components", {})
-            components.setdefault("schemas", {})[ProblemAnswer.__name__] = ProblemAnswer.model_json_schema()
-            components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        assert self.openapi_schema is not None  # it is made above
-        return self.openapi_schema
-
-
-class _Direct(APIRoute):
-    """A route that FastAPI describes, and does not stand in the way of.
-
-    Our functions read the request and write the answer themselves; what FastAPI would do around them takes a fifth of
-    the time that a request takes beside its parse.
-    """
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; HEAD is a GET whose body is left out later, and needs no description of its own."""
-        methods = sorted(self.methods or ())
-        allowed = [*methods, "HEAD"] if "GET" in methods else methods
-        if scope["method"] not in allowed:
-            raise HTTPException(P.WRONG_METHOD.status, headers={"Allow": ", ".join(allowed)})
-        response = await self.endpoint(Request(scope, receive))
-        await response(scope, receive, send)
+def _guarded(settings: Settings) -> APIRouter:
+    """Return the routes that need the token, if there is one."""
+    has_token = settings.token is not None
+    guard = (P.NO_TOKEN,) if has_token else ()
+    router = APIRouter(dependencies=[Security(routes.check_token)] if has_token else [])
+    router.post(
+        "/v1/parse",
+        response_model=ParseAnswer | ParseAnswers,
+        responses=_problems(*_BODY, *guard),
+        openapi_extra=request_schema(ParseBody, settings),
+    )(routes.parse)
+    router.post(
+        "/v1/tokenize",
+        response_model=TokenizeAnswer,
+        responses=_problems(*_BODY, P.NO_UNITS, *guard),
+        openapi_extra=request_schema(TokenizeBody, settings),
+    )(routes.tokenize)
+    router.get("/v1/model", response_model=ModelAnswer, responses=_problems(*guard))(routes.model)
+    router.get("/metrics", response_class=PlainTextResponse, responses=_problems(*guard))(routes.metrics)
+    return router
 
 
-class _Route(NamedTuple):
-    """A path and what it is described with."""
+def _open() -> APIRouter:
+    """Return the routes that need no token: health checks, the playground and the reference."""
+    router = APIRouter()
+    router.get("/livez", response_model=Health, responses=_problems())(routes.live)
+    router.get("/readyz", response_model=Health, responses=_problems(P.STOPPING))(routes.ready)
 
-    path: str
-    function: Callable[[Request], Awaitable[Response]]
-    answer: object
-    """The model of the answer, or a choice of models; None for text."""
-    request: type[BaseModel] | None = None
-    problems: tuple[ProblemType, ...] = ()
-    needs_token: bool = False
+    @router.get("/", include_in_schema=False)
+    async def playground() -> Response:
+        return FileResponse(PAGE / "index.html")
+
+    @router.get("/openapi.json", include_in_schema=False)
+    async def description(request: Request) -> Response:
+        return JSONResponse(request.app.openapi())
+
+    @router.get("/docs", include_in_schema=False)
+    async def reference(request: Request) -> Response:
+        return HTMLResponse(write_page(request.app.openapi()))
+
+    return router
 
 
-def _add_routes(app: FastAPI, routes: Routes, settings: Settings) -> None:
-    for route in (
-        _Route("/v1/parse", routes.parse, ParseAnswer | ParseAnswers, ParseRequest, _BODY, needs_token=True),
-        _Route(
-            "/v1/tokenize", routes.tokenize, TokenizeAnswer, TokenizeRequest, (*_BODY, P.NO_UNITS), needs_token=True
-        ),
-        _Route("/v1/model", routes.model, ModelAnswer, needs_token=True),
-        _Route("/livez", routes.live, Health),
-        _Route("/readyz", routes.ready, Health, problems=(P.STOPPING,)),
-        _Route("/metrics", routes.metrics, None, needs_token=True),
-    ):
-        summary, _, description = (route.function.__doc__ or "").partition("\n\n")
-        problems = [
-            *dict.fromkeys((*route.problems, *_ALWAYS)),
-            *([P.NO_TOKEN] if settings.token and route.needs_token else []),
-        ]
-        app.add_api_route(
-            route.path,
-            route.function,
-            methods=["GET" if route.request is None else "POST"],
-            summary=summary.rstrip("."),
-            description=" ".join(description.split()) or None,
-            response_model=None,
-            response_class=PlainTextResponse if route.answer is None else JSONResponse,
-            responses=_responses(route.answer, problems),
-            openapi_extra=_extra(route, settings),
+def _add_middleware(app: FastAPI, service: Service) -> None:
+    """Add the middleware; the last one is outermost."""
+    settings = service.settings
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("Authorization", "Content-Type", "X-Request-ID"),
+            expose_headers=("Retry-After", "X-Request-ID"),
         )
+    if settings.allowed_hosts:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts, www_redirect=False)
+    app.add_middleware(RequestMiddleware, service=service)
 
 
-def _extra(route: _Route, settings: Settings) -> dict[str, Any]:
-    extra: dict[str, Any] = {}
-    if route.request is not None:
-        schema = request_schema(route.request, settings)
-        extra["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    if settings.token and route.needs_token:
-        extra["security"] = [{"token": []}]
-    return extra
-
-
-def _responses(answer: object, problems: list[ProblemType]) -> Responses:
-    found: Responses = {200: {"description": "The answer."}}
-    if answer is not None:
-        found[200]["model"] = answer
-    for status in sorted({problem.status for problem in problems}):
-        titles = [problem.title for problem in problems if problem.status == status]
-        schema = {"$ref": f"#/components/schemas/{ProblemAnswer.__name__}"}
-        found[status] = {"description": "; ".join(titles), "content": {MEDIA_TYPE: {"schema": schema}}}
+def _problems(*kinds: ProblemType) -> dict[int | str, dict[str, Any]]:
+    """Return the description of a route's problem responses."""
+    found: dict[int | str, dict[str, Any]] = {}
+    content = {MEDIA_TYPE: {"schema": ProblemAnswer.model_json_schema()}}
+    for kind in sorted((*kinds, P.FAULT), key=lambda kind: kind.status):
+        titles = [found[kind.status]["description"]] if kind.status in found else []
+        found[kind.status] = {"description": "; ".join([*titles, kind.title]), "content": content}
     return found

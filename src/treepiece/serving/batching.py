@@ -1,14 +1,13 @@
-"""A bounded queue, and batches made from it.
+"""A bounded queue that forms batches.
 
-Clients come one by one; a parser does more when it gets several texts at once. An item waits for company until there
-is enough for a batch or `wait` seconds are over, and longer while the parser is busy. Two batches are under way at a
-time, so that one is computed while the answers of the other are sent.
+Requests arrive one by one, but a parser is faster on batches. An item waits until a batch is full or `wait` seconds
+have passed, or longer while the parser is busy. Two batches are in progress at a time, so that one is computed while
+the answers of the other are sent.
 
-Items have weights, in proportion to the work that they are. What is bounded is the weight of what waits, and of a
-batch.
+Items have weights, in proportion to their work. The weight of a batch is bounded, and so is that of all waiting items.
 
-Nobody can tell from an answer what it was computed with: work that fails for a batch is done again item by item, and
-only those items fail that fail alone.
+Batches never change an answer: if the work fails for a batch, it is repeated item by item, and only items that fail
+alone get the error.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 LANES = 2
-"""How many batches are under way at a time."""
+"""The number of batches in progress at a time."""
 
 
 class QueueFullError(Exception):
-    """There is no room for more items; nothing was accepted."""
+    """The queue has no room for the items; none was accepted."""
 
 
 class _Order(Generic[Key, Item, Answer]):
-    """Items that came together: they wait together, may be computed apart, and are answered together."""
+    """Items of one request: they are answered together, but may be in different batches."""
 
     __slots__ = ("answers", "arrived", "future", "items", "key", "missing", "taken", "weights")
 
@@ -55,11 +54,11 @@ class _Order(Generic[Key, Item, Answer]):
 
 
 class Batcher(Generic[Key, Item, Answer]):
-    """Computes items in batches, in threads beside the event loop. All methods are for the thread of the loop.
+    """Computes items in batches, in threads. All methods are for the thread of the event loop.
 
-    `work` gets items that have the same key, and returns as many answers. `size` is how much a batch may weigh, unless
-    it is a single item, and `bound` how much may wait. `observe` is told the number of items of each batch and the
-    seconds that it took.
+    `work` gets items with the same key, and returns one answer per item. `size` is the maximum weight of a batch (a
+    single item may exceed it), and `bound` that of the waiting items. `observe` receives the number of items of each
+    batch and its seconds.
     """
 
     def __init__(
@@ -76,29 +75,29 @@ class Batcher(Generic[Key, Item, Answer]):
         self._wait = wait
         self._bound = bound
         self._observe = observe
-        self._orders: dict[_Order[Key, Item, Answer], None] = {}  # a dict, to remove from anywhere at once
+        self._orders: dict[_Order[Key, Item, Answer], None] = {}  # a dict, for removal in constant time
         self._waiting = 0
-        self._computed = 0  # what is being computed
-        self._under_way = 0  # batches that are
+        self._computed = 0  # the weight of items that are being computed
+        self._under_way = 0  # batches in progress
         self._timer: asyncio.TimerHandle | None = None
         self._threads = ThreadPoolExecutor(LANES, "treepiece-batch")
 
     @property
     def waiting(self) -> int:
-        """The weight of what waits; never more than the bound."""
+        """The weight of waiting items; never more than the bound."""
         return self._waiting
 
     @property
     def unanswered(self) -> int:
-        """The weight of what waits or is being computed."""
+        """The weight of items that wait or are being computed."""
         return self._waiting + self._computed
 
     def submit(
         self, key: Key, items: Sequence[Item], weights: Sequence[int]
     ) -> asyncio.Future[list[Answer | Exception]]:
-        """Return what will be the answer of each item, or the exception that it ended in; raise if there is no room.
+        """Return a future with the answer or the exception of each item; raise if the queue is full.
 
-        Whoever cancels what is returned, or sets an exception, gives the place in the queue back at once.
+        Cancelling the future, or setting an exception, frees the place in the queue at once.
         """
         if self._waiting + sum(weights) > self._bound:
             raise QueueFullError
@@ -114,17 +113,17 @@ class Batcher(Generic[Key, Item, Answer]):
         return future
 
     def close(self) -> None:
-        """Let the threads end; nothing may be submitted afterwards."""
+        """Stop the threads; nothing may be submitted afterwards."""
         self._threads.shutdown(wait=False)
 
     def _drop(self, order: _Order[Key, Item, Answer]) -> None:
-        """Forget what of an order still waits."""
+        """Remove the items of an order that still wait."""
         if order in self._orders:
             del self._orders[order]
             self._waiting -= sum(order.weights[order.taken :])
 
     def _start(self) -> None:
-        """Start the batches that are due; see to it that this is asked again when the next one is."""
+        """Start the batches that are due, and schedule the next check."""
         loop = asyncio.get_running_loop()
         while self._orders and self._under_way < LANES:
             due = next(iter(self._orders)).arrived + self._wait
@@ -142,7 +141,7 @@ class Batcher(Generic[Key, Item, Answer]):
         loop = asyncio.get_running_loop()
         try:
             return loop.run_in_executor(self._threads, self._run, batch)
-        except RuntimeError as error:  # the system gives no thread: whoever waits must hear of it
+        except RuntimeError as error:  # no thread could be started: the clients must get the error
             failed: asyncio.Future[tuple[list[Answer | Exception], float]] = loop.create_future()
             failed.set_exception(error)
             return failed
@@ -152,7 +151,7 @@ class Batcher(Generic[Key, Item, Answer]):
         self._start()
 
     def _take(self) -> list[tuple[_Order[Key, Item, Answer], int]]:
-        """Return the items that have waited longest, each as its order and its place there."""
+        """Return the items that have waited longest, each as its order and its index there."""
         batch: list[tuple[_Order[Key, Item, Answer], int]] = []
         room = self._size
         while self._orders:
@@ -169,7 +168,7 @@ class Batcher(Generic[Key, Item, Answer]):
         return batch
 
     def _run(self, batch: Sequence[tuple[_Order[Key, Item, Answer], int]]) -> tuple[list[Answer | Exception], float]:
-        """Return the answers to a batch, and the seconds that they took; this is what runs beside the event loop."""
+        """Return the answers to a batch, and the seconds that they took; this runs in a thread."""
         begin = perf_counter()
         groups: dict[Key, list[int]] = {}
         for number, (order, _) in enumerate(batch):
@@ -183,7 +182,7 @@ class Batcher(Generic[Key, Item, Answer]):
     def _try(self, key: Key, items: Sequence[Item]) -> list[Answer | Exception]:
         try:
             return list(self._work(key, items))
-        except Exception as error:  # whatever it is, it must not end the answers of others
+        except Exception as error:  # an error of one item must not affect the answers of others
             if len(items) == 1:
                 return [error]
             return [answer for item in items for answer in self._try(key, [item])]
@@ -193,7 +192,7 @@ class Batcher(Generic[Key, Item, Answer]):
         batch: Sequence[tuple[_Order[Key, Item, Answer], int]],
         done: asyncio.Future[tuple[list[Answer | Exception], float]],
     ) -> None:
-        """Hand the answers of a batch out; whatever went wrong, nobody waits for ever, and the next batch starts."""
+        """Set the answers of a batch, or an exception for all its items, and start the next batch."""
         self._under_way -= 1
         self._computed -= _weight(batch)
         try:
@@ -204,7 +203,7 @@ class Batcher(Generic[Key, Item, Answer]):
                 if not order.missing and not order.future.done():
                     order.future.set_result(cast(list[Answer | Exception], order.answers))
         except (Exception, asyncio.CancelledError) as error:
-            # Work that fails is seen to in `_try`: this is a fault around it, such as a thread that cannot be started.
+            # `_try` handles work that fails: this is a fault around it, such as a thread that cannot be started.
             fault = RuntimeError(f"a batch ended in {type(error).__name__}")
             for order, _ in batch:
                 if not order.future.done():

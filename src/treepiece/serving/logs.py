@@ -1,7 +1,7 @@
-"""The log: one JSON object a line, on standard error, without a word of what users typed unless that is asked for.
+"""The log: one JSON object per line on standard error, without the texts of users.
 
-The library's messages quote texts, so what is logged of an error is its type and where in the code it arose, and of a
-path only whether it is one of the server's own.
+The library's messages quote texts, so the log has only the type of an error and its position in the code, and names
+only the server's own paths.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TextIO
 
 LOGGER = logging.getLogger("treepiece.serving")
 _OTHERS = ("uvicorn", "uvicorn.error", "asyncio")
-"""Loggers whose remarks belong into the same log."""
+"""Loggers whose messages go to the same log."""
 _FRAMES = 12
 
 
@@ -38,7 +38,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def describe_error(error: BaseException) -> dict[str, object]:
-    """Return where an error arose; its message is left out, because it may quote what a user typed."""
+    """Return the position of an error in the code, without its message, which may quote a user."""
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     return {"error": type(error).__name__, "at": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]}
 
@@ -46,16 +46,16 @@ def describe_error(error: BaseException) -> dict[str, object]:
 def log(event: str, fields: Mapping[str, object], *, level: int = logging.INFO) -> None:
     """Write an event to the log."""
     if LOGGER.isEnabledFor(level):
-        # Not `LOGGER.log`, which walks the stack for the name of its caller, which nobody reads, at every request.
+        # Not `LOGGER.log`, which walks the stack to find its caller at every request.
         LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra={"fields": fields}))
 
 
 def log_to(stream: TextIO) -> None:
-    """Send the log, and uvicorn's warnings, to a stream."""
+    """Write the log, and uvicorn's warnings, to a stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter())
     for name, level in ((LOGGER.name, logging.INFO), *((name, logging.WARNING) for name in _OTHERS)):
         logger = logging.getLogger(name)
-        logger.handlers = [] if name == "uvicorn.error" else [handler]  # what it logs goes on to `uvicorn`
+        logger.handlers = [] if name == "uvicorn.error" else [handler]  # its messages propagate to `uvicorn`
         logger.propagate = name == "uvicorn.error"
         logger.setLevel(level)

@@ -1,4 +1,4 @@
-"""What Prometheus is told. The registry is the server's own, so that two servers in one process do not mix."""
+"""Metrics for Prometheus, in a registry per server, so that two servers in one process do not mix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""The format that every Prometheus reads."""
+"""The format that every version of Prometheus reads."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -16,7 +16,14 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 class Metrics:
     """Counters and histograms; `description` is that of the model."""
 
-    def __init__(self, description: Mapping[str, object], waiting: Callable[[], float], bound: int) -> None:
+    def __init__(
+        self,
+        description: Mapping[str, object],
+        *,
+        waiting: Callable[[], float],
+        bound: int,
+        under_way: Callable[[], float],
+    ) -> None:
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
             "treepiece_requests", "Requests that were answered.", ["path", "method", "status"], registry=registry
@@ -29,43 +36,39 @@ class Metrics:
             registry=registry,
         )
         self._problems = Counter("treepiece_problems", "Requests that ended in a problem.", ["type"], registry=registry)
-        self._texts = Counter(
-            "treepiece_texts", "Texts and trees, by what came of them.", ["outcome"], registry=registry
-        )
+        self._texts = Counter("treepiece_texts", "Texts and trees, by outcome.", ["outcome"], registry=registry)
         self._batch = Histogram(
             "treepiece_batch_size", "Texts that were parsed together.", buckets=_SIZES, registry=registry
         )
         self._batch_seconds = Histogram(
-            "treepiece_batch_seconds", "How long a batch took.", buckets=_SECONDS, registry=registry
+            "treepiece_batch_seconds", "The seconds of a batch.", buckets=_SECONDS, registry=registry
         )
-        self.under_way = Gauge("treepiece_requests_under_way", "Requests without an answer yet.", registry=registry)
-        Gauge("treepiece_queue_length", "Readings that wait.", registry=registry).set_function(waiting)
-        Gauge("treepiece_queue_limit", "How many readings may wait.", registry=registry).set(bound)
+        Gauge("treepiece_requests_under_way", "Requests without an answer yet.", registry=registry).set_function(
+            under_way
+        )
+        Gauge("treepiece_queue_length", "Waiting candidates.", registry=registry).set_function(waiting)
+        Gauge("treepiece_queue_limit", "The maximum number of waiting candidates.", registry=registry).set(bound)
         names = ("name", "kind", "version", "precision", "treepiece")
         Info("treepiece_model", "The model that is served.", registry=registry).info(
             {name: str(description[name]) for name in names}
         )
         ProcessCollector(registry=registry)
-        # Looking a label up costs more than counting, and there are few.
+        # Looking up a label takes longer than counting, and there are few.
         self._requests_of = cache(self._requests.labels)
         self._seconds_of = cache(self._seconds.labels)
         self._texts_of = cache(self._texts.labels)
 
     def on_request(self, path: str, method: str, status: int, seconds: float) -> None:
-        """Count a request; `path` and `method` must be of a few kinds only, or the memory would grow with them."""
+        """Count a request; `path` and `method` must have few distinct values, because each takes memory."""
         self._requests_of(path, method, status).inc()
         self._seconds_of(path).observe(seconds)
-
-    def on_refusal(self, status: int) -> None:
-        """Count a request that was refused before its path was known; there is nothing to time."""
-        self._requests_of("other", "other", status).inc()
 
     def on_problem(self, slug: str) -> None:
         """Count a request that ended in a problem."""
         self._problems.labels(slug).inc()
 
     def on_texts(self, outcome: str, n_texts: int = 1) -> None:
-        """Count texts by what came of them."""
+        """Count texts by outcome."""
         self._texts_of(outcome).inc(n_texts)
 
     def on_batch(self, n_texts: int, seconds: float) -> None:

@@ -1,9 +1,8 @@
-"""Errors as clients see them: problem objects (RFC 9457), worded as the library words them.
+"""Errors as clients see them: problem objects (RFC 9457), with the messages of the library.
 
     {"type": "/docs#queue-full", "title": "The queue is full", "status": 503, "detail": "...", "request_id": "..."}
 
-`type` tells programs what happened, and is the place in the server's own reference that says what to do. `detail` is
-the library's message, for people.
+`type` is for programs, and links to a remedy. `detail` is for people.
 """
 
 from __future__ import annotations
@@ -15,28 +14,28 @@ from enum import Enum
 from treepiece.errors import FrameError, OptionError, TextError, TreeParseError, UnitError
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_DETAIL = 600
-"""Messages quote what they complain of; a client that sends a megabyte need not get it back."""
+RETRY_AFTER = {"Retry-After": "1"}
+_MAX_DETAIL = 600
+"""The maximum length of `detail`: messages quote the input, which may be a megabyte."""
 _OF_INPUT = (TextError, OptionError, TreeParseError, FrameError, UnitError)
 
 
 class ProblemType(Enum):
-    """What can go wrong: name, status, title, and what a client should do."""
+    """The kinds of problems: name, status, title, and what a client should do."""
 
-    BROKEN_REQUEST = "broken-request", 400, "The request is not HTTP/1.1", "Fix the client, or what is in between."
     BROKEN_JSON = "broken-json", 400, "The body is not JSON", "Send one JSON object in UTF-8."
     NO_TOKEN = "no-token", 401, "The token is missing or wrong", "Send the header `Authorization: Bearer TOKEN`."
-    NOT_FOUND = "not-found", 404, "There is nothing here", "Look the path up on this page."
-    WRONG_METHOD = "wrong-method", 405, "The method is wrong", "Use a method that the header `Allow` names."
-    SLOW_REQUEST = "slow-request", 408, "The request took too long to arrive", "Send it again, faster."
+    NOT_FOUND = "not-found", 404, "No such path", "Look up the path on this page."
+    WRONG_METHOD = "wrong-method", 405, "The method is not allowed", "Use a method that the header `Allow` names."
+    SLOW_REQUEST = "slow-request", 408, "The body took too long to arrive", "Send it again, faster."
     NO_UNITS = "no-units", 409, "The model has no units", "Serve a TreePiece model: the baselines have no tokenizer."
-    TOO_LARGE = "too-large", 413, "The body is too large", "Send fewer texts at a time, or have the limit raised."
-    WRONG_TYPE = "wrong-type", 415, "The body is of another type", "Send `Content-Type: application/json`."
-    BAD_INPUT = "bad-input", 422, "The input cannot be used", "Do what `detail` says; the same again fails again."
-    FAULT = "fault", 500, "A fault in the server", "Report it, with `request_id`."
-    QUEUE_FULL = "queue-full", 503, "The queue is full", "Send it again after the seconds of `Retry-After`."
-    NO_ANSWER = "no-answer", 503, "There was no answer in time", "Send it again after the seconds of `Retry-After`."
-    TOO_MANY = "too-many-connections", 503, "There are too many connections", "Use fewer, and keep them open."
+    TOO_LARGE = "too-large", 413, "The body is too large", "Send fewer texts at a time, or raise `--max-bytes`."
+    WRONG_TYPE = "wrong-type", 415, "The body has the wrong type", "Send `Content-Type: application/json`."
+    BAD_INPUT = "bad-input", 422, "The input is invalid", "Do what `detail` says; the same request fails again."
+    FAULT = "fault", 500, "Internal error", "Report it, with `request_id`."
+    QUEUE_FULL = "queue-full", 503, "The queue is full", "Retry after the seconds of `Retry-After`."
+    NO_ANSWER = "no-answer", 503, "There was no answer in time", "Retry after the seconds of `Retry-After`."
+    TOO_MANY = "too-many-requests", 503, "Too many requests are under way", "Retry after the seconds of `Retry-After`."
     STOPPING = "stopping", 503, "The server is stopping", "Ask another server."
 
     def __init__(self, slug: str, status: int, title: str, remedy: str) -> None:
@@ -46,8 +45,9 @@ class ProblemType(Enum):
         self.remedy = remedy
 
     def to_json(self, detail: str, request_id: str) -> bytes:
-        """Return the problem object as it is sent."""
-        value = {"type": f"/docs#{self.slug}", "title": self.title, "status": self.status, "detail": _shorten(detail)}
+        """Return the problem object as JSON values."""
+        detail = detail if len(detail) <= _MAX_DETAIL else f"{detail[:_MAX_DETAIL]}…"
+        value = {"type": f"/docs#{self.slug}", "title": self.title, "status": self.status, "detail": detail}
         return json.dumps(value | {"request_id": request_id}).encode()
 
 
@@ -61,14 +61,6 @@ class Problem(Exception):
         self.headers = headers or {}
 
 
-class ClientLeftError(Exception):
-    """Ends a request whose client has gone: there is nobody to answer."""
-
-
 def of_input(error: Exception) -> Exception:
-    """Return the problem that the library's complaint about an input is; any other error as it is."""
+    """Return a library error about an input as a problem; any other error unchanged."""
     return Problem(ProblemType.BAD_INPUT, str(error)) if isinstance(error, _OF_INPUT) else error
-
-
-def _shorten(detail: str) -> str:
-    return detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}…"

@@ -1,94 +1,123 @@
-"""What the server answers, path by path."""
+"""The handlers of the server; `app` gives them their paths, and `schema` has the types of their bodies."""
 
 from __future__ import annotations
 
-import json
+import secrets
+from typing import Annotated, TypeVar
 
+from fastapi import Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from treepiece.errors import OptionError
 from treepiece.serving.answering import TREES, Answer, Task
-from treepiece.serving.front import FIELDS
-from treepiece.serving.limits import check_length, check_texts
 from treepiece.serving.metrics import CONTENT_TYPE
-from treepiece.serving.problems import Problem, ProblemType, of_input
-from treepiece.serving.reading import read_request
-from treepiece.serving.schema import ParseRequest, TokenizeRequest
+from treepiece.serving.problems import RETRY_AFTER, Problem, ProblemType, of_input
+from treepiece.serving.requests import check_length, check_texts, read_request
+from treepiece.serving.schema import ParseBody, TokenizeBody
 from treepiece.serving.service import Service
 
-JSON = "application/json"
+Model = TypeVar("Model", bound=BaseModel)
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token")
 
 
-class Routes:
-    """The functions behind the paths."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._model = json.dumps(service.description).encode()
-
-    async def parse(self, request: Request) -> Response:
-        """Parse one text, or a list of them.
-
-        With `text` the answer is one reading, or a problem where the text cannot be read. With `texts` it is a list in
-        the order of the texts, and a text that cannot be read has an `error` in its place. A text has the same answer
-        alone, in a list, and beside any other request.
-        """
-        asked = await read_request(request, ParseRequest, self._service.settings)
-        is_list = "texts" in asked.model_fields_set
-        texts = asked.texts if is_list else [asked.text]
-        task = Task(asked.nbest)
-        try:
-            check_texts(texts, task, self._service.settings)
-            self._service.parser.asked(asked.nbest, asked.min_confidence)
-        except OptionError as error:
-            raise of_input(error) from None
-        fields = request.scope[FIELDS]
-        fields["texts"] = texts if self._service.settings.log_texts else len(texts)
-        items = [(text, asked.min_confidence) for text in texts]
-        answers = await self._service.answer(task, items, request.receive)
-        if is_list:
-            return Response(b'{"results":[' + b",".join(answer.body for answer in answers) + b"]}", media_type=JSON)
-        return _alone(answers)
-
-    async def tokenize(self, request: Request) -> Response:
-        """Cut a tree into units.
-
-        The tree is TOP text, with or without words. Every label must be one that the model knows.
-        """
-        asked = await read_request(request, TokenizeRequest, self._service.settings)
-        definition = self._service.parser.definition
-        if definition.tokenizer is None:
-            detail = f"a model of the kind {definition.kind} has no units; its bundle has no tokenizer"
-            raise Problem(ProblemType.NO_UNITS, detail)
-        try:
-            check_length("the tree", asked.tree, self._service.settings)
-        except OptionError as error:
-            raise of_input(error) from None
-        return _alone(await self._service.answer(TREES, [(asked.tree, 0.0)], request.receive))
-
-    async def model(self, request: Request) -> Response:
-        """Tell which model is served, how good it is, its labels, and the limits that are in force."""
-        return Response(self._model, media_type=JSON)
-
-    async def live(self, request: Request) -> Response:
-        """Tell that the process answers: if this fails, it should be started anew."""
-        return Response(b'{"status": "live"}', media_type=JSON)
-
-    async def ready(self, request: Request) -> Response:
-        """Tell whether requests should be sent here: not any more once the server is stopping."""
-        if self._service.is_stopping:
-            raise Problem(ProblemType.STOPPING, "this server is stopping: what it has accepted it will finish")
-        return Response(b'{"status": "ready"}', media_type=JSON)
-
-    async def metrics(self, request: Request) -> Response:
-        """Write counters and histograms in Prometheus' text format."""
-        return Response(self._service.metrics.write(), media_type=CONTENT_TYPE)
+async def check_token(
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
+) -> None:
+    """Raise if a request does not have the token. The comparison takes constant time."""
+    token = _service(request).settings.token or ""
+    if given is None or not secrets.compare_digest(given.credentials.strip().encode(), token.encode()):
+        raise Problem(
+            ProblemType.NO_TOKEN,
+            "this server asks for a token: send it as `Authorization: Bearer TOKEN`",
+            {"WWW-Authenticate": 'Bearer realm="treepiece"'},
+        )
 
 
-def _alone(answers: list[Answer]) -> Response:
-    """Return the only answer, or raise why there is none."""
+async def parse(request: Request) -> Response:
+    """Parse one text, or a list of them.
+
+    With `text` the answer is one result, or a problem if the text cannot be parsed. With `texts` it is a list in the
+    order of the texts; a text that cannot be parsed has an `error` in its place. A text has the same answer alone, in a
+    list, and concurrently with other requests.
+    """
+    service = _service(request)
+    body = await _read(request, ParseBody)
+    is_list = "texts" in body.model_fields_set
+    texts = body.texts if is_list else [body.text]
+    task = Task(body.nbest)
+    try:
+        check_texts(texts, task, service.settings)
+        service.parser.request(body.nbest, body.min_confidence)
+    except OptionError as error:
+        raise of_input(error) from None
+    request.state.log["texts"] = texts if service.settings.log_texts else len(texts)
+    answers = await service.answer(task, [(text, body.min_confidence) for text in texts], request)
+    if is_list:
+        results = b",".join(answer.body for answer in answers)
+        return Response(b'{"results":[%b]}' % results, media_type="application/json")
+    return _single(answers)
+
+
+async def tokenize(request: Request) -> Response:
+    """Cut a tree into units.
+
+    The tree is TOP text, with or without words. The model must know every label.
+    """
+    service = _service(request)
+    body = await _read(request, TokenizeBody)
+    definition = service.parser.definition
+    if definition.tokenizer is None:
+        detail = f"a model of the kind {definition.kind} has no units; its bundle has no tokenizer"
+        raise Problem(ProblemType.NO_UNITS, detail)
+    try:
+        check_length("the tree", body.tree, service.settings)
+    except OptionError as error:
+        raise of_input(error) from None
+    return _single(await service.answer(TREES, [(body.tree, 0.0)], request))
+
+
+async def model(request: Request) -> Response:
+    """Describe the model, with its scores and labels, and the limits of the server."""
+    return JSONResponse(_service(request).description)
+
+
+async def metrics(request: Request) -> Response:
+    """Return counters and histograms in Prometheus' text format."""
+    return Response(_service(request).metrics.write(), media_type=CONTENT_TYPE)
+
+
+async def live(request: Request) -> Response:
+    """Report that the process answers: if this fails, restart it."""
+    return JSONResponse({"status": "live"})
+
+
+async def ready(request: Request) -> Response:
+    """Report whether to send requests here: not while the server is stopping."""
+    if _service(request).is_stopping:
+        raise Problem(ProblemType.STOPPING, "this server is stopping; it finishes accepted requests")
+    return JSONResponse({"status": "ready"})
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def _read(request: Request, model: type[Model]) -> Model:
+    """Return the body of a request, unless too many are in progress: each may hold a body in memory."""
+    service = _service(request)
+    if service.under_way > service.settings.concurrency:
+        detail = f"{service.settings.concurrency:,} requests are under way already"
+        raise Problem(ProblemType.TOO_MANY, detail, RETRY_AFTER)
+    return await read_request(request, model, service.settings)
+
+
+def _single(answers: list[Answer]) -> Response:
+    """Return the only answer, or raise its error."""
     (answer,) = answers
     if answer.error is not None:
         raise of_input(answer.error)
-    return Response(answer.body, media_type=JSON)
+    return Response(answer.body, media_type="application/json")

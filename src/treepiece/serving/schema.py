@@ -1,7 +1,7 @@
-"""What goes in and what comes out, as the OpenAPI description shows it.
+"""Requests and responses as pydantic models, for validation and for the OpenAPI description.
 
-Requests are checked with the library's own checks, so that a wrong value is named in the same words here and there.
-Answers are not checked on their way out: they are what `Result.to_json` makes, and tests hold them against this.
+Requests go through the library's own checks, so that the messages are the same in Python and over HTTP. Responses are
+not validated on their way out: they are the output of `Result.to_dict`, and tests compare them with these models.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Annotated, SupportsIndex
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
+from treepiece.checks import fraction, whole_number
 from treepiece.errors import OptionError
-from treepiece.options import fraction, whole_number
-from treepiece.runtime.parser import MOST_READINGS
+from treepiece.runtime.parser import MAX_NBEST
 from treepiece.serving.settings import Settings
 
 _KINDS = {bool: "true or false", type(None): "null", list: "a list", dict: "an object", str: "a text"}
@@ -20,7 +20,7 @@ _SHOWN = 40
 
 
 class _Kind:
-    """Stands in an error message for a value that is too large, or nested too deeply, to be quoted."""
+    """Replaces a value in an error message that is too large, or nested too deeply, to quote."""
 
     def __init__(self, value: object) -> None:
         self._name = _KINDS.get(type(value), "a number")
@@ -43,11 +43,11 @@ def _texts(value: object) -> list[str]:
 
 def _nbest(value: object) -> int:
     number = int(value) if isinstance(value, float) and value.is_integer() else _quotable(value)  # JSON has one kind
-    return whole_number("nbest", number, 1, MOST_READINGS)
+    return whole_number("nbest", number, 1, MAX_NBEST)
 
 
 def _quotable(value: object) -> SupportsIndex:
-    """Return a value as the library may quote it; which type it has is for the library to check."""
+    """Return a value that the library may quote; the library checks its type."""
     is_long = isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _SHOWN)
     return _Kind(value) if is_long else value  # type: ignore[return-value]
 
@@ -56,13 +56,13 @@ def _min_confidence(value: object) -> float:
     return fraction("min_confidence", _quotable(value))  # type: ignore[arg-type]
 
 
-_Nbest = WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_READINGS})
+_Nbest = WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_NBEST})
 _MinConfidence = WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
 _Texts = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 
 
-class ParseRequest(BaseModel):
-    """One text, or several, and what is asked of the answers."""
+class ParseBody(BaseModel):
+    """One text or several, and options."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -76,13 +76,15 @@ class ParseRequest(BaseModel):
         str, PlainValidator(lambda value: _text("text", value)), WithJsonSchema({"type": "string", "minLength": 1})
     ] = Field(default="", description="A text.")
     texts: Annotated[list[str], PlainValidator(_texts), _Texts] = Field(default=[], description="Several texts.")
-    nbest: Annotated[int, PlainValidator(_nbest), _Nbest] = Field(default=1, description="So many readings of a text.")
+    nbest: Annotated[int, PlainValidator(_nbest), _Nbest] = Field(
+        default=1, description="The number of candidates to return per text."
+    )
     min_confidence: Annotated[float, PlainValidator(_min_confidence), _MinConfidence] = Field(
-        default=0.0, description="Where the best reading has less, the text is not understood."
+        default=0.0, description="A text whose best candidate has less confidence counts as not understood."
     )
 
     @model_validator(mode="after")
-    def _check_one(self) -> ParseRequest:
+    def _check_one(self) -> ParseBody:
         given = self.model_fields_set & {"text", "texts"}
         if len(given) != 1:
             found = "both" if given else "neither"
@@ -90,7 +92,7 @@ class ParseRequest(BaseModel):
         return self
 
 
-class TokenizeRequest(BaseModel):
+class TokenizeBody(BaseModel):
     """A tree to cut into units."""
 
     model_config = ConfigDict(
@@ -104,17 +106,18 @@ class TokenizeRequest(BaseModel):
 
 
 def request_schema(model: type[BaseModel], settings: Settings) -> dict[str, object]:
-    """Return the JSON Schema of a request, with the limits that are in force."""
+    """Return the description of a request body, with the limits of the server."""
     schema = model.model_json_schema()
     for name, field in schema["properties"].items():
-        if name in ("text", "tree"):
-            field["maxLength"] = settings.most_characters
-            field.pop("default", None)
-        elif name == "texts":
-            field["maxItems"] = settings.most_texts
-            field["items"]["maxLength"] = settings.most_characters
-            field.pop("default", None)
-    return schema
+        if name == "texts":
+            field["maxItems"] = settings.max_texts
+            field["items"]["maxLength"] = settings.max_characters
+        elif name in ("text", "tree"):
+            field["maxLength"] = settings.max_characters
+        else:
+            continue
+        field.pop("default", None)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 class LeafAnswer(BaseModel):
@@ -127,37 +130,37 @@ class LeafAnswer(BaseModel):
     confidence: float
 
 
-class Reading(BaseModel):
-    """One reading of a text."""
+class CandidateAnswer(BaseModel):
+    """One parse of a text."""
 
-    tree: str | None = Field(description="TOP text; null if that cannot hold the words, or nothing was understood.")
+    tree: str | None = Field(description="TOP text; null if not understood, or if TOP text cannot hold the words.")
     skeleton: str | None = Field(description="The tree without words.")
-    confidence: float = Field(description="How probable it is that the whole reading is right.")
-    score: float = Field(description="Its share among the readings that were asked for.")
+    confidence: float = Field(description="The probability that the whole tree is right, calibrated.")
+    score: float = Field(description="The share of this candidate among the requested candidates.")
     leaves: list[LeafAnswer]
-    units: list[str] = Field(description="The subtrees that the parser wrote, in order.")
-    unit_places: list[int] = Field(description="For each node of the skeleton, in pre-order, which unit it is from.")
-    passes: int = Field(description="How often a decoder ran.")
+    units: list[str] = Field(description="The subtrees that the parser generated, in order.")
+    unit_places: list[int] = Field(description="For each node of the skeleton, in pre-order, the index of its unit.")
+    passes: int = Field(description="The number of decoder passes.")
 
 
-class ParseAnswer(Reading):
-    """What a text means: the best reading, and with `nbest` all of them."""
+class ParseAnswer(CandidateAnswer):
+    """The parse of a text: the best candidate, and with `nbest` all of them."""
 
     text: str
     understood: bool
-    milliseconds: dict[str, float] = Field(description="How long each stage took.")
-    nbest: list[Reading] | None = Field(default=None, description="All readings, if more than one was asked for.")
+    milliseconds: dict[str, float] = Field(description="The time of each stage.")
+    nbest: list[CandidateAnswer] | None = Field(default=None, description="All candidates, if there are several.")
 
 
 class UnreadableText(BaseModel):
-    """A text of several that cannot be read."""
+    """An error for one of several texts."""
 
     text: str
     error: str
 
 
 class ParseAnswers(BaseModel):
-    """What each of several texts means, in their order."""
+    """The parses of several texts, in their order."""
 
     results: list[ParseAnswer | UnreadableText]
 
@@ -175,11 +178,11 @@ class TokenizeAnswer(BaseModel):
 
     skeleton: str
     units: list[UnitAnswer]
-    unit_places: list[int] = Field(description="For each node of the skeleton, in pre-order, which unit it is from.")
+    unit_places: list[int] = Field(description="For each node of the skeleton, in pre-order, the index of its unit.")
 
 
 class ModelAnswer(BaseModel):
-    """The model, and what the server takes."""
+    """The model, and the limits of the server."""
 
     name: str
     kind: str = Field(description="treepiece, ar or nar.")
@@ -188,15 +191,15 @@ class ModelAnswer(BaseModel):
     treepiece: str = Field(description="The version of the library.")
     precision: str
     threads: int
-    data: str = Field(description="What the scores were measured on.")
+    data: str = Field(description="The data of the scores.")
     scores: dict[str, float] = Field(description="Exact match (em), without words (em_s), and calibration errors.")
     labels: list[str]
-    units: int | None = Field(description="How many units there are; null for a baseline.")
+    units: int | None = Field(description="The number of units; null for a baseline.")
     limits: dict[str, float]
 
 
 class Health(BaseModel):
-    """A word on the server."""
+    """The state of the server."""
 
     status: str
 

@@ -1,88 +1,88 @@
-"""How a server behaves: what it takes, how long it waits, and what it asks of its clients.
-
-Nothing here needs the extra `serve`, so that `treepiece serve --help` works without it.
-"""
+"""The settings of a server: limits, time-outs and access. They need no extra, so `treepiece serve --help` works."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from treepiece.checks import whole_number
 from treepiece.errors import OptionError
-from treepiece.options import whole_number
 
-_WHOLE = ("batch_size", "queue", "most_bytes", "most_texts", "most_characters", "most_readings", "connections")
-_SECONDS = ("answer_seconds", "body_seconds", "head_seconds", "idle_seconds", "stop_seconds")
-_MOST_SECONDS = 3600
+_WHOLE = ("batch_size", "queue", "max_bytes", "max_texts", "max_characters", "max_candidates", "concurrency")
+_SECONDS = ("answer_seconds", "body_seconds", "idle_seconds", "stop_seconds")
+_MAX_SECONDS = 3600
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set beside the model and the address; an `OptionError` names what is out of range.
+    """All settings but the model and the address; an `OptionError` names the one that is out of range.
 
-    What is too much is refused before it costs anything: the body by its size, then the texts by their number and
-    length, then the request if the queue has no room for it.
+    Requests beyond the limits are refused before they cost anything: first by the size of the body, then by the number
+    and length of the texts, then by the room in the queue.
     """
 
     batch_size: int = 32
-    """How many readings are computed together at most: those of so many texts with an `nbest` of 1."""
+    """The maximum number of candidates in a batch; with an `nbest` of 1, that of texts."""
     batch_wait: float = 1.0
-    """How many milliseconds a text waits at most for others to be parsed with, while the parser has nothing to do."""
+    """The maximum time in milliseconds that a text waits for others to share its batch, while the parser is idle."""
     queue: int = 1024
-    """How many readings may wait, a text with as many as its `nbest`; what does not fit is refused with 503.
+    """The maximum number of waiting candidates, `nbest` per text; more are refused with 503.
 
-    Here, in a batch and in `most_readings` a reading of a long text counts once for every 100 characters: time and
-    memory grow with the length, and so does the answer, in which every reading quotes the text.
+    Here, in a batch and in `max_candidates` a candidate of a long text counts once per 100 characters: time and memory
+    grow with the length, and so does the answer, in which every candidate quotes the text.
     """
 
-    most_bytes: int = 1 << 19
-    """The largest body; every connection may have one in memory."""
-    most_texts: int = 128
-    """How many texts one request may have."""
-    most_characters: int = 10_000
-    """The longest text, and the longest tree."""
-    most_readings: int = 1_000
-    """How many readings one request may ask for, its texts times its `nbest`; never more than the queue takes.
-
-    This bounds the work of a request: characters times `nbest` are at most 100 times as many.
-    """
-    connections: int = 512
-    """How many connections may be open; one more is refused with 503."""
+    max_bytes: int = 1 << 19
+    """The maximum size of a body."""
+    max_texts: int = 128
+    """The maximum number of texts in a request."""
+    max_characters: int = 10_000
+    """The maximum length of a text or a tree."""
+    max_candidates: int = 1_000
+    """The maximum number of candidates in a request, its texts times its `nbest`; never more than `queue`."""
+    concurrency: int = 512
+    """The maximum number of concurrent requests; more are refused with 503. Each may hold a body in memory."""
 
     answer_seconds: float = 30.0
-    """How long a request may take from its last byte to its answer, and how long a client to read it."""
+    """Time limit of an answer, from the last byte of the request, and of a client to read it."""
     body_seconds: float = 10.0
-    """How long a body may take to arrive."""
-    head_seconds: float = 10.0
-    """How long the head of a request may take to arrive, and how long a body that nobody reads."""
+    """Time limit of reading a body."""
     idle_seconds: float = 30.0
-    """How long a connection is kept open without a request."""
-    drain_seconds: float = 0.0
-    """How long the server goes on after SIGTERM while `/readyz` says that it stops, for load balancers to see."""
+    """Idle time of a connection, from an answer to the next request."""
+    drain_seconds: float = 0.5
+    """How long the server keeps accepting requests after SIGTERM, with `/readyz` at 503, before it closes its port."""
     stop_seconds: float = 45.0
-    """How long what was accepted may take to finish after that."""
+    """Time limit to finish accepted requests after that."""
 
     token: str | None = None
-    """What clients must send as `Authorization: Bearer ...`; None lets everybody in."""
+    """The token that clients must send as `Authorization: Bearer ...`; None admits all clients."""
+    allowed_hosts: tuple[str, ...] = ()
+    """The host names that clients may use (the header `Host`); an empty tuple allows every name."""
     origins: tuple[str, ...] = ()
-    """The web sites whose pages may call the server (CORS); `*` is all of them."""
+    """The sites whose pages may call the server (CORS); `*` allows all."""
     log_texts: bool = False
-    """Whether the log has the texts of requests."""
+    """Whether the log contains the texts of requests."""
 
     def __post_init__(self) -> None:
         for name in _WHOLE:
             whole_number(name, getattr(self, name), 1)
-        object.__setattr__(self, "most_readings", min(self.most_readings, self.queue))
+        object.__setattr__(self, "max_candidates", min(self.max_candidates, self.queue))
         _number("batch_wait", self.batch_wait, 0, 10_000)
         for name in _SECONDS:
-            _number(name, getattr(self, name), 0.001, _MOST_SECONDS)
-        _number("drain_seconds", self.drain_seconds, 0, _MOST_SECONDS)
+            _number(name, getattr(self, name), 0.001, _MAX_SECONDS)
+        _number("drain_seconds", self.drain_seconds, 0, _MAX_SECONDS)
         if self.token is not None and not _is_token(self.token):
             raise OptionError(
                 "the token must be one or more ASCII characters without blanks; make one with "
                 '`python -c "import secrets; print(secrets.token_urlsafe(32))"`'
             )
+        for host in self.allowed_hosts:
+            if not _is_host(host):
+                raise OptionError(
+                    f"an allowed host is like example.org or *.example.org, without a port, or *, got {host!r}"
+                )
         for origin in self.origins:
             if origin != "*" and not _is_origin(origin):
                 raise OptionError(f"an origin is like https://example.org, without a path, or *, got {origin!r}")
@@ -92,12 +92,20 @@ def _is_token(text: str) -> bool:
     return text.isascii() and text.isprintable() and bool(text) and " " not in text
 
 
+def _is_host(text: str) -> bool:
+    try:
+        return bool(ip_address(text.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        name = text.removeprefix("*.")
+        return text == "*" or (_is_token(name) and not set("*/@:") & set(name))
+
+
 def _is_origin(text: str) -> bool:
     """Return whether a browser could send this as its origin: a scheme, a host, perhaps a port, and nothing else."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
-    except ValueError:  # a port that is no number, or brackets around what is no address
+    except ValueError:  # a port that is not a number, or brackets around something that is not an address
         return False
     if not host or parts.scheme not in ("http", "https"):
         return False

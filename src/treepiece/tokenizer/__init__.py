@@ -1,7 +1,8 @@
-"""The tree tokenizer: merges, the lattice of partitions, EM, placeholders. Needs numpy.
+"""The tree tokenizer. `tokenizer.TreePieceTokenizer` is its interface; numpy is its only dependency.
 
-A corpus (`corpus`) gives units by merging (`merges`). A `forest` holds the distinct subtrees of trees, a `matcher` lays
-all units on them, and the result is a `lattice`, whose readings are EM (`em`), partitions (`partition`, `nbest`) and
-the vocabulary with placeholders (`expansion`, `vocabulary`). `assembly` goes back from units to trees, and `tokenizer`
-is what users see of it all.
+Training (`learning`) takes a deduplicated `corpus`, merges frequent pairs into units (`merges`), fits their
+probabilities (`em`), and adds placeholder patterns; the result is a `vocabulary`. A `matcher` finds all
+units in a tree and gives a `lattice` of all partitions, from which `partitions` reads the best ones and samples.
+`assembly` turns units back into trees. `shape` and `folding` define the representation; `storage` saves and loads;
+`coverage` evaluates.
 """

@@ -1,108 +1,147 @@
-"""Puts units together again: which unit fills which placeholder, and the tree that comes out.
+"""Assembly of units (Section 2.3.2 of the paper): from a sequence of units to a tree or to placeholder nests.
 
-A sequence of units is read in pre-order (each unit fills the first open placeholder, depth first) or in level order (a
-unit's placeholders are filled before those of the units below it). Both are unique.
+In pre-order each unit fills the first open placeholder, depth first. In level order the placeholders of a unit are
+filled before those of the units below it. Either order determines the tree.
+
+A *placeholder nest* makes explicit what fills a placeholder (Appendix E of the paper, for pretraining unit embeddings):
+the symbol of the placeholder is followed by its content in brackets. If U1 has two placeholders, filled by U2 and U3,
+and U3 has one, filled by U4, the sequence U1 U2 U3 U4 becomes
+
+    U1 _ ( U2 ) _ ( U3 _ ( U4 ) )
+
+A unit is encoded as its id; the placeholder and the brackets are the three numbers after the last id.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import SupportsIndex
 
 from treepiece.errors import UnitError
 from treepiece.tokenizer.folding import unfold
-from treepiece.tokenizer.shape import HOLE, build_node
+from treepiece.tokenizer.shape import PLACEHOLDER, build_node
 from treepiece.tokenizer.vocabulary import Vocabulary
 from treepiece.trees.node import Node
 
 
 class Order(StrEnum):
-    """The order in which units are written."""
+    """The order of the units of a tree."""
 
     PRE = "pre"
     LEVEL = "level"
 
 
 def assemble(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> Node:
-    """Return the tree that the units make; raise where they do not make exactly one."""
-    return build_node((token for token, _ in _steps(unit_ids, vocabulary, order)), vocabulary.labels)
+    """Return the tree that the units form; raise if they do not form exactly one."""
+    return build_node((token for token, _ in _tokens(unit_ids, vocabulary, order)), vocabulary.labels)
 
 
 def unit_places(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> list[int]:
-    """Return, for each node of the tree that the units make, in pre-order, the place of its unit in the sequence."""
-    return [place for token, place in _steps(unit_ids, vocabulary, order) if token >= 0]
+    """Return the index of the unit of each node, for the nodes of the assembled tree in pre-order."""
+    return [index for token, index in _tokens(unit_ids, vocabulary, order) if token >= 0]
 
 
 def fill_placeholders(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> list[list[int]]:
-    """Return, for each unit of the sequence, the places in the sequence of the units that fill its placeholders."""
-    unit_ids = check_ids(unit_ids, len(vocabulary))
-    n_holes = [vocabulary.n_holes[unit_id] for unit_id in unit_ids]
+    """Return, for each unit of the sequence, the indices of the units that fill its placeholders."""
+    unit_ids = _check_ids(unit_ids, len(vocabulary))
+    n_placeholders = [vocabulary.n_placeholders[unit_id] for unit_id in unit_ids]
     n_open = 1
-    for place, holes in enumerate(n_holes):
+    for index, n in enumerate(n_placeholders):
         if not n_open:
             raise UnitError(
-                f"units left over: the tree is complete after {place} of {len(unit_ids)} units; "
-                f"remove unit {unit_ids[place]} at place {place} and what follows"
+                f"units left over: the tree is complete after {index} of {len(unit_ids)} units; "
+                f"remove unit {unit_ids[index]} at index {index} and what follows"
             )
-        n_open += holes - 1
+        n_open += n - 1
     if n_open:
-        raise UnitError(f"too few units: {n_open} placeholders are still open after {len(unit_ids)} units; add units")
-    return _fill_level_order(n_holes) if order is Order.LEVEL else _fill_pre_order(n_holes)
+        are_open = "1 placeholder is" if n_open == 1 else f"{n_open} placeholders are"
+        raise UnitError(f"too few units: {are_open} still open after {len(unit_ids)} units; add units")
+    fillers: list[list[int]] = [[] for _ in n_placeholders]
+    waiting: deque[int] = deque()  # units with open placeholders; the first is filled next, or in pre-order the last
+    take = waiting.popleft if order is Order.LEVEL else waiting.pop
+    for index, n in enumerate(n_placeholders):
+        if waiting:
+            above = waiting[0 if order is Order.LEVEL else -1]
+            fillers[above].append(index)
+            if len(fillers[above]) == n_placeholders[above]:
+                take()
+        if n:
+            waiting.append(index)
+    return fillers
 
 
-def check_ids(unit_ids: Sequence[SupportsIndex], n_units: int) -> list[int]:
-    """Return the ids, which may be numpy's, as plain numbers; raise unless every one is that of a unit."""
+def _check_ids(unit_ids: Sequence[SupportsIndex], n_units: int) -> list[int]:
+    """Return the ids, which may be numpy integers, as `int`; raise if one is not the id of a unit."""
     checked = []
-    for place, unit_id in enumerate(unit_ids):
+    for index, unit_id in enumerate(unit_ids):
         if isinstance(unit_id, bool) or not isinstance(unit_id, SupportsIndex):
-            raise UnitError(f"the unit id at place {place} must be a whole number, got {unit_id!r}")
+            raise UnitError(f"the unit id at index {index} must be a whole number, got {unit_id!r}")
         number = unit_id.__index__()
         if not 0 <= number < n_units:
-            raise UnitError(f"unit id {number} at place {place} is out of range: ids go from 0 to {n_units - 1}")
+            raise UnitError(f"unit id {number} at index {index} is out of range: ids go from 0 to {n_units - 1}")
         checked.append(number)
     return checked
 
 
-def _fill_level_order(n_holes: Sequence[int]) -> list[list[int]]:
-    fillers = []
-    following = 1
-    for holes in n_holes:
-        fillers.append(list(range(following, following + holes)))
-        following += holes
-    return fillers
-
-
-def _fill_pre_order(n_holes: Sequence[int]) -> list[list[int]]:
-    fillers: list[list[int]] = [[] for _ in n_holes]
-    waiting: list[int] = []  # units with open placeholders, the innermost last
-    for place, holes in enumerate(n_holes):
-        if waiting:
-            above = waiting[-1]
-            fillers[above].append(place)
-            if len(fillers[above]) == n_holes[above]:
-                waiting.pop()
-        if holes:
-            waiting.append(place)
-    return fillers
-
-
-def _steps(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> Iterator[tuple[int, int]]:
-    """Yield the tokens of the whole tree, each with the place of its unit in the sequence."""
+def _tokens(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Order) -> Iterator[tuple[int, int]]:
+    """Yield the tokens of the assembled tree, each with the index of its unit."""
     fillers = fill_placeholders(unit_ids, vocabulary, order)
-    return unfold(_expand(unit_ids, fillers, vocabulary), vocabulary.widths.continuation)
+    return unfold(_fill(unit_ids, fillers, vocabulary), vocabulary.widths.continuation)
 
 
-def _expand(unit_ids: Sequence[int], fillers: list[list[int]], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
+def _fill(unit_ids: Sequence[int], fillers: list[list[int]], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
     shapes = vocabulary.shapes
     path = [(0, iter(shapes[unit_ids[0]]), iter(fillers[0]))]
     while path:
-        place, tokens, below = path[-1]
+        index, tokens, below = path[-1]
         for token in tokens:
-            if token == HOLE:
+            if token == PLACEHOLDER:
                 filler = next(below)
                 path.append((filler, iter(shapes[unit_ids[filler]]), iter(fillers[filler])))
                 break
-            yield token, place
+            yield token, index
         else:
             path.pop()
+
+
+@dataclass(frozen=True)
+class NestSymbols:
+    """The numbers of the three symbols of placeholder nests."""
+
+    placeholder: int
+    opening: int
+    closing: int
+
+    @classmethod
+    def after(cls, n_units: int) -> NestSymbols:
+        """Return the symbols of a vocabulary of `n_units` units."""
+        return cls(n_units, n_units + 1, n_units + 2)
+
+
+def write_nests(unit_ids: Sequence[int], vocabulary: Vocabulary) -> list[int]:
+    """Return a pre-order sequence of units with placeholder nests."""
+    symbols = NestSymbols.after(len(vocabulary))
+    fillers = fill_placeholders(unit_ids, vocabulary, Order.PRE)
+    result = [unit_ids[0]]
+    path = [iter(fillers[0])]
+    while path:
+        index = next(path[-1], None)
+        if index is None:
+            path.pop()
+            if path:
+                result.append(symbols.closing)
+        else:
+            result += [symbols.placeholder, symbols.opening, unit_ids[index]]
+            path.append(iter(fillers[index]))
+    return result
+
+
+def read_nests(numbers: Sequence[int], vocabulary: Vocabulary) -> list[int]:
+    """Return the units of a sequence with placeholder nests, in pre-order; the inverse of `write_nests`."""
+    unit_ids = [number for number in numbers if number < len(vocabulary)]
+    if write_nests(unit_ids, vocabulary) != list(numbers):
+        raise UnitError("the placeholder nests do not match their units: expected the output of write_nests")
+    return unit_ids

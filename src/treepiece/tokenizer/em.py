@@ -1,14 +1,15 @@
-"""Expectation maximisation over unit probabilities (Section 2.2.2 and Algorithm 1 of the paper).
+"""Expectation-maximization of the TreePiece simplex p (Section 2.2.2 and Algorithm 1 of the paper).
 
-Three E-steps, from the paper's assumption on P(S, pi) to none:
+Each iteration solves Equation (1), p_{i+1} = argmax_p sum_S E[log P(S, pi; p) | S; p_i]. By the lemma of Appendix B the
+solution is the normalised expected counts sum_S E[n(pi, u) | S; p_i]. There are three E-steps:
 
-- `viterbi`: all weight on the best partition, Assumption (3); the paper's own, called hard EM.
-- `sampled`: K samples for each tree, the Remark of Appendix C.
-- `exact`: the expectation E[n(pi, unit) | S] itself, which the recursion gives in one pass.
+- `viterbi`: hard EM, the paper's choice. Assumption (3) puts all probability on the best partition.
+- `sampled`: K sampled partitions per tree (the remark of Appendix C).
+- `exact`: the expectation itself, in one outside pass over the lattice.
 
-The M-step is the paper's, normalised counts, with one addition: some units keep a floor. Hard EM drives units that no
-best partition uses to zero, and a tree that needs one would then have no partition at all. The floor is a constraint on
-the simplex and the M-step maximises under it, so the objective still never falls.
+The M-step normalises the counts, with one addition: some units keep a floor. Hard EM drives units that no best
+partition uses to probability zero, and a tree that needs one would have no partition at all. The floor is a constraint
+on the simplex under which the M-step maximises, so the objective still never decreases.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from treepiece.checks import whole_number
 from treepiece.errors import OptionError
-from treepiece.options import whole_number
 from treepiece.tokenizer.lattice import Floats, Ints, Lattice, one_hot
 
 Bools = npt.NDArray[np.bool_]
 
 _GRID = 2.0**32
 _FLOOR_COUNT = 0.1
-"""The floor is this count among the counts that EM starts from."""
+"""The floor is the probability that this count has among the initial counts."""
 
 
 class EmMethod(StrEnum):
-    """Which E-step."""
+    """The E-step."""
 
     VITERBI = "viterbi"
     SAMPLED = "sampled"
@@ -42,7 +43,7 @@ class EmMethod(StrEnum):
 
 @dataclass(frozen=True)
 class EmConfig:
-    """When to stop (N0 and epsilon0 in the paper), and how many samples a tree for `sampled` (K)."""
+    """The E-step, when to stop (N0 and epsilon0 in the paper), and the samples per tree of `sampled` (K)."""
 
     method: EmMethod = EmMethod.VITERBI
     iterations: int = 30
@@ -57,8 +58,8 @@ class EmConfig:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """The trees to explain: a lattice, the node of each tree, and how often the tree occurs."""
+class CorpusLattice:
+    """The lattice of a corpus, the node of each tree, and the count of each tree."""
 
     lattice: Lattice
     roots: Ints
@@ -66,27 +67,27 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """The log-probability of each unit, and the objective before each M-step."""
+class EmResult:
+    """The log-probability of each unit, and the objective, sum of log P(S), before each M-step."""
 
     log_p: Floats
     objectives: tuple[float, ...]
 
 
 def fit_units(
-    problem: Problem,
+    corpus: CorpusLattice,
     first_counts: Floats,
     floored: Bools,
     config: EmConfig,
     rng: np.random.Generator,
     on_iteration: Callable[[int], None] | None = None,
-) -> Fit:
-    """Return the probabilities that EM finds, starting from `first_counts` (F0); units in `floored` keep a floor."""
+) -> EmResult:
+    """Return the log-probabilities after EM from the initial counts F0; units in `floored` keep a floor."""
     floor = _FLOOR_COUNT / first_counts.sum()
     log_p = log_on_grid(normalise(first_counts, floored, floor))
     objectives: list[float] = []
     for iteration in range(config.iterations):
-        objective, counts = _expect(problem, log_p, config, rng)
+        objective, counts = _expect(corpus, log_p, config, rng)
         gain = objective - objectives[-1] if objectives else math.inf
         objectives.append(objective)
         log_p = log_on_grid(normalise(counts, floored, floor))
@@ -94,27 +95,28 @@ def fit_units(
             on_iteration(iteration + 1)
         if gain <= config.epsilon:
             break
-    return Fit(log_p, tuple(objectives))
+    return EmResult(log_p, tuple(objectives))
 
 
-def _expect(problem: Problem, log_p: Floats, config: EmConfig, rng: np.random.Generator) -> tuple[float, Floats]:
-    """Return the objective, sum of log P(S), and the expected counts of the units: the E-step."""
-    lattice, roots, counts = problem.lattice, problem.roots, problem.counts
+def _expect(corpus: CorpusLattice, log_p: Floats, config: EmConfig, rng: np.random.Generator) -> tuple[float, Floats]:
+    """Return the objective and the expected count of each unit: the E-step."""
+    lattice, roots, counts = corpus.lattice, corpus.roots, corpus.counts
     hard = config.method is EmMethod.VITERBI
-    scores = lattice.evaluate(log_p, np.maximum if hard else np.logaddexp)
-    objective = float(scores.node[roots] @ counts)
-    n_units = len(log_p)
+    values = lattice.evaluate(log_p, np.maximum if hard else np.logaddexp)
+    objective = float(values.node[roots] @ counts)
     if hard:
-        shares = one_hot(lattice.best_edges(scores), len(scores.edge))
-        return objective, lattice.expected_counts(shares, roots, counts, n_units)
-    shares = lattice.shares(scores)
-    if config.method is EmMethod.EXACT:
-        return objective, lattice.expected_counts(shares, roots, counts, n_units)
-    return objective, lattice.sampled_counts(shares, roots, counts * config.samples, n_units, rng) / config.samples
+        probabilities = one_hot(lattice.best_edges(values), len(values.edge))
+    else:
+        probabilities = lattice.edge_probabilities(values)
+    n_units = len(log_p)
+    if config.method is EmMethod.SAMPLED:
+        total = lattice.sampled_counts(probabilities, roots, counts * config.samples, n_units, rng)
+        return objective, total / config.samples
+    return objective, lattice.expected_counts(probabilities, roots, counts, n_units)
 
 
 def normalise(counts: Floats, floored: Bools, floor: float) -> Floats:
-    """Return the simplex that maximises sum(counts * log p) with p >= floor where `floored`: the M-step.
+    """Return the simplex p that maximises sum(counts * log p) subject to p >= floor where `floored`: the M-step.
 
     Units that would fall below the floor are set to it; the others share the rest in proportion to their counts.
 
@@ -134,8 +136,8 @@ def normalise(counts: Floats, floored: Bools, floor: float) -> Floats:
 def log_on_grid(p: Floats) -> Floats:
     """Return log p rounded to a multiple of 2**-32.
 
-    Sums of such numbers are exact in double precision whatever their order, as long as they stay below two million,
-    so that equally good partitions have equal scores and a tie is settled by rule, on every platform alike.
+    Sums of such numbers below two million are exact in double precision, whatever their order. So equally good
+    partitions have equal scores, and ties are broken by the same rule on every platform.
     """
     with np.errstate(divide="ignore"):
         return np.round(np.log(p) * _GRID) / _GRID

@@ -1,22 +1,24 @@
-"""All partitions of many trees at once, and the one recursion that reads them.
+"""The segmentation lattice: all partitions of many trees, and the recursion that evaluates them.
 
-A partition cuts a tree into units, and its score is the sum of the scores of its units. At a cut the tree falls apart:
-so for each node v, over the units that match there,
+A partition pi cuts a tree S into units; log p(pi) is the sum of the log-probabilities of its units. What lies below a
+cut does not depend on what lies above it. So for each node v, over the units u that match at v,
 
-    value(v) = combine over units u at v of ( score(u) + sum of value(c) over the nodes c that u cuts off )
+    value(v) = combine over u of ( log p(u) + sum of value(c) over the nodes c that u cuts off )
 
-With max for `combine` this is Viterbi (the paper's Algorithm 2 finds the same score), with log-sum-exp it is the inside
-value log P(S). Going down again from the roots gives the best partition, samples, and expected counts.
+With max for `combine` these are Viterbi values: value(root) is the score of pi_S(p), which the paper's Algorithm 2
+finds in exponential time. With log-sum-exp they are inside values: value(root) is log P(S). A second pass from the
+roots down gives the best partition, samples, and the expected counts E[n(pi, u) | S], which the paper calls NP-hard.
 
-The lattice stores the sums as edges: an edge belongs to a node, has a unit, and has tails, the nodes cut off. A few
-nodes are not subtrees but places where several ways to lay one unit on a subtree meet; their edges have no unit (JOIN).
+The lattice is a hypergraph. Its nodes are distinct subtrees. An edge of a node stands for a unit that matches there;
+its tails are the nodes that the unit cuts off. Some nodes are not subtrees: where a unit matches a subtree in several
+ways, a JOIN node combines them, and its edges have no unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,34 +27,34 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NOTHING = 0
-"""The node with value 0 that every edge has as its first tail, so that none is without."""
+"""A node with value 0, the first tail of every edge, so that no edge is without tails."""
 JOIN = -1
-"""In place of a unit, on edges that only gather cuts. Indexes the weight 0.0 from the end."""
+"""The unit of edges that only combine cuts. Indexes the weight 0.0 from the end."""
 IMPOSSIBLE = -2
-"""In place of a unit, on the only edge of a subtree that no unit matches. Indexes the weight -inf from the end."""
+"""The unit of the only edge of a subtree that no unit matches. Indexes the weight -inf from the end."""
 
-_SLOT_SHIFT = 32
-_NODE_MASK = (1 << _SLOT_SHIFT) - 1
+_POSITION_SHIFT = 32
+_NODE_MASK = (1 << _POSITION_SHIFT) - 1
 
 Cuts = tuple[int, ...]
-"""The nodes that an edge cuts off, from left to right, each packed with its slot (see `pack_cut`)."""
+"""The nodes that an edge cuts off, from left to right, each packed with its position (see `pack_cut`)."""
 
 
-def pack_cut(slot: int, node: int) -> int:
-    """Return a cut as one integer: the token number in the unit's shape where it lies, and the node cut off.
+def pack_cut(position: int, node: int) -> int:
+    """Return a cut as one integer: its position in the shape of the unit, and the node that is cut off.
 
-    One integer, because ways are copied and shifted (`cut + pack_cut(by, 0)`) in the innermost loop.
+    One integer, because the innermost loop of the matcher copies and shifts cuts (`cut + pack_cut(by, 0)`).
     """
-    return slot << _SLOT_SHIFT | node
+    return position << _POSITION_SHIFT | node
 
 
 def cut_node(cut: int) -> int:
-    """Return the node that a packed cut cuts off."""
+    """Return the node of a packed cut."""
     return cut & _NODE_MASK
 
 
 class LatticeBuilder:
-    """Collects nodes, each after its edges; every tail must exist before the edge that has it."""
+    """Collects the edges and nodes of a lattice; the tails of an edge must be added before the edge."""
 
     def __init__(self) -> None:
         self.units: list[int] = []
@@ -65,14 +67,14 @@ class LatticeBuilder:
         self.end_node(level=0)  # NOTHING
 
     def add_edge(self, unit: int, cuts: Cuts) -> None:
-        """Give the next node an edge."""
+        """Add an edge to the next node."""
         self.units.append(unit)
         self.cuts.append(NOTHING)
         self.cuts += cuts
         self.n_cuts.append(len(cuts) + 1)
 
     def end_node(self, level: int) -> int:
-        """Return a new node with the edges added since the last; `level` is above that of all their tails."""
+        """Return a new node with the edges added since the last one; `level` must exceed the level of their tails."""
         if len(self.units) == self._n_before:
             self.add_edge(IMPOSSIBLE, ())
         self.n_edges.append(len(self.units) - self._n_before)
@@ -81,18 +83,17 @@ class LatticeBuilder:
         return len(self.level) - 1
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The value of every node and the score of every edge, under one weight for each unit."""
+class LatticeValues(NamedTuple):
+    """The value of every node and the score of every edge."""
 
     node: Floats
     edge: Floats
 
 
 class Lattice:
-    """A finished lattice: flat arrays, edges in order of level, so that numpy takes a level at a time.
+    """A lattice as flat arrays, sorted by level, so that numpy processes a level at a time.
 
-    The edges of a node are in order of their units, which settles ties: the unit with the lowest id wins.
+    The edges of a node are sorted by unit, which breaks ties: the unit with the lowest id wins.
     """
 
     def __init__(self, builder: LatticeBuilder) -> None:
@@ -108,7 +109,7 @@ class Lattice:
         self.tail_start: Ints = np.concatenate([[0], np.cumsum(n_cuts[order])])
         cuts = np.array(builder.cuts)[_gather(np.cumsum(n_cuts) - n_cuts, n_cuts, order)]
         self.tail: Ints = cuts & _NODE_MASK
-        self.slot: Ints = cuts >> _SLOT_SHIFT
+        self.position: Ints = cuts >> _POSITION_SHIFT
         node_order = np.argsort(level, kind="stable")
         ends = np.cumsum(n_edges[node_order])
         self.last_edge: Ints = np.empty(self.n_nodes, dtype=np.int64)
@@ -133,111 +134,102 @@ class Lattice:
             )
         return levels[1:]  # without the level of NOTHING
 
-    def evaluate(self, weights: Floats, combine: np.ufunc) -> Scores:
-        """Return values and scores; `combine` is np.maximum (best) or np.logaddexp (sum of probabilities)."""
+    def evaluate(self, weights: Floats, combine: np.ufunc) -> LatticeValues:
+        """Return Viterbi values (`combine` is np.maximum) or inside values (np.logaddexp); `weights` are by unit."""
         edge = np.append(weights, [-np.inf, 0.0])[self.unit]
         node = np.zeros(self.n_nodes)
         for level in self._levels:
             scores = edge[level.edges]
             scores += np.add.reduceat(node[self.tail[level.tails]], level.tail_starts)
             node[level.nodes] = combine.reduceat(scores, level.edge_starts)
-        return Scores(node, edge)
+        return LatticeValues(node, edge)
 
     def is_possible(self) -> npt.NDArray[np.bool_]:
-        """Return which nodes have a partition at all."""
+        """Return which nodes have a partition."""
         n_units = max(int(self.unit.max(initial=-1)) + 1, 0)
         return np.isfinite(self.evaluate(np.zeros(n_units), np.maximum).node)
 
-    def best_edges(self, scores: Scores) -> Ints:
-        """Return the best edge of each node under `evaluate(..., np.maximum)`; of equal ones the first."""
-        hits = np.flatnonzero(scores.edge == scores.node[self.owner])
+    def best_edges(self, viterbi: LatticeValues) -> Ints:
+        """Return the best edge of each node, the first of equally good ones."""
+        hits = np.flatnonzero(viterbi.edge == viterbi.node[self.owner])
         best = np.empty(self.n_nodes, dtype=np.int64)
         best[self.owner[hits[::-1]]] = hits[::-1]
         return best
 
-    def shares(self, scores: Scores) -> Floats:
-        """Return the probability of each edge given its node, under `evaluate(..., np.logaddexp)`."""
-        values = scores.node[self.owner]
-        return np.exp(scores.edge - np.where(np.isneginf(values), 0.0, values))
+    def edge_probabilities(self, inside: LatticeValues) -> Floats:
+        """Return the probability of each edge given its node."""
+        values = inside.node[self.owner]
+        return np.exp(inside.edge - np.where(np.isneginf(values), 0.0, values))
 
-    def sharpened_shares(self, scores: Scores, theta: float) -> Floats:
-        """Return the shares of the units at each subtree to the power `theta`, normalised again."""
-        # In logarithms, and with the best edge of each node at 0, so that no power is too small or too large.
-        possible = np.isfinite(scores.edge)
-        relative = np.where(possible, scores.edge - np.where(possible, scores.node[self.owner], 0.0), -np.inf)
+    def tempered_probabilities(self, inside: LatticeValues, theta: float) -> Floats:
+        """Return the probability of each edge given its node to the power `theta`, normalised again."""
+        # In log space, relative to the best edge of each node, so that no power underflows or overflows.
+        possible = np.isfinite(inside.edge)
+        relative = np.where(possible, inside.edge - np.where(possible, inside.node[self.owner], 0.0), -np.inf)
         relative[possible & (self.unit != JOIN)] *= theta
         best = np.full(self.n_nodes, -np.inf)
         np.maximum.at(best, self.owner, relative)
         powered = np.exp(relative - np.where(np.isfinite(best), best, 0.0)[self.owner])
         totals = np.bincount(self.owner, powered, self.n_nodes)[self.owner]
-        shares: Floats = np.divide(powered, totals, out=np.zeros_like(powered), where=totals > 0.0)
-        return shares
+        probabilities: Floats = np.divide(powered, totals, out=np.zeros_like(powered), where=totals > 0.0)
+        return probabilities
 
-    def expected_counts(self, shares: Floats, roots: Ints, root_counts: Floats, n_units: int) -> Floats:
-        """Return how often each unit is used: sum of E[n(pi, unit) | S] over the roots S with their counts.
+    def expected_counts(self, probabilities: Floats, roots: Ints, root_counts: Floats, n_units: int) -> Floats:
+        """Return the sum of E[n(pi, u) | S] over the roots S, times their counts, for each unit u.
 
-        This is the E-step that the paper calls NP-hard and approximates by samples. With the one-hot shares of the best
-        edges it gives the counts of the best partitions.
+        `probabilities` are those of each edge given its node. With `one_hot` probabilities of the best edges the result
+        is the counts of the best partitions.
         """
 
-        def split(level: _Level, use: Floats) -> Floats:
-            return use[self.owner[level.edges]] * shares[level.edges]
+        def split(level: _Level, node_counts: Floats) -> Floats:
+            return node_counts[self.owner[level.edges]] * probabilities[level.edges]
 
-        return self._pour(roots, root_counts, n_units, split)
+        return self._count_units(roots, root_counts, n_units, split)
 
     def sampled_counts(
-        self, shares: Floats, roots: Ints, root_counts: Floats, n_units: int, rng: np.random.Generator
+        self, probabilities: Floats, roots: Ints, root_counts: Floats, n_units: int, rng: np.random.Generator
     ) -> Floats:
-        """Return how often each unit is used when every root is partitioned `root_counts` times at random.
+        """Return the count of each unit in random partitions, `root_counts` of them for each root.
 
-        All uses of a node are divided over its edges in one multinomial draw, which is the same as sampling each
-        partition by itself, at the cost of one draw for each node.
+        One multinomial draw distributes the count of a node over its edges. This is equivalent to sampling each
+        partition separately, at the cost of one draw per node.
         """
 
-        def split(level: _Level, use: Floats) -> Floats:
-            flow = np.zeros(level.edges.stop - level.edges.start)
-            used = np.flatnonzero(use[level.nodes])
-            ends = np.append(level.edge_starts, len(flow))
-            for place in used:
-                part = slice(ends[place], ends[place + 1])
-                share = shares[level.edges][part]
-                flow[part] = rng.multinomial(int(use[level.nodes[place]]), share / share.sum())
-            return flow
+        def split(level: _Level, node_counts: Floats) -> Floats:
+            edge_counts = np.zeros(level.edges.stop - level.edges.start)
+            ends = np.append(level.edge_starts, len(edge_counts))
+            for index in np.flatnonzero(node_counts[level.nodes]):
+                part = slice(ends[index], ends[index + 1])
+                p = probabilities[level.edges][part]
+                edge_counts[part] = rng.multinomial(int(node_counts[level.nodes[index]]), p / p.sum())
+            return edge_counts
 
-        return self._pour(roots, root_counts, n_units, split)
+        return self._count_units(roots, root_counts, n_units, split)
 
-    def _pour(
+    def _count_units(
         self, roots: Ints, root_counts: Floats, n_units: int, split: Callable[[_Level, Floats], Floats]
     ) -> Floats:
-        """Return the use of each unit, going down from the roots.
+        """Return the count of each unit, propagating counts from the roots down (the outside pass).
 
-        A node is the root of a unit as often as it is a tree or is cut off by a unit above it; `split` divides that
-        use over the edges of a level.
+        The count of a node is how often it is a root or is cut off by a unit above it; `split` distributes the counts
+        of the nodes of a level over their edges.
         """
-        use: Floats = np.bincount(roots, root_counts, self.n_nodes).astype(np.float64)
-        edge_use = np.zeros(len(self.unit))
+        node_counts: Floats = np.bincount(roots, root_counts, self.n_nodes).astype(np.float64)
+        edge_counts = np.zeros(len(self.unit))
         for level in reversed(self._levels):
-            flow = edge_use[level.edges] = split(level, use)
+            counts = edge_counts[level.edges] = split(level, node_counts)
             tails = self.tail_start[level.edges.start : level.edges.stop + 1]
-            np.add.at(use, self.tail[level.tails], np.repeat(flow, np.diff(tails)))
+            np.add.at(node_counts, self.tail[level.tails], np.repeat(counts, np.diff(tails)))
         is_unit = self.unit >= 0
-        return np.bincount(self.unit[is_unit], edge_use[is_unit], n_units).astype(np.float64)
+        return np.bincount(self.unit[is_unit], edge_counts[is_unit], n_units).astype(np.float64)
 
     @cached_property
     def lists(self) -> _Lists:
-        """The arrays as lists, which plain Python walks faster."""
-        return _Lists(
-            self.unit.tolist(),
-            self.tail.tolist(),
-            self.slot.tolist(),
-            self.tail_start.tolist(),
-            self.first_edge.tolist(),
-            self.last_edge.tolist(),
-        )
+        """The arrays as lists, which are faster to index from Python."""
+        return _Lists(*(getattr(self, name).tolist() for name in _Lists._fields))
 
 
-@dataclass(frozen=True)
-class _Level:
+class _Level(NamedTuple):
     nodes: Ints
     edges: slice
     tails: slice
@@ -245,11 +237,10 @@ class _Level:
     tail_starts: Ints
 
 
-@dataclass(frozen=True)
-class _Lists:
+class _Lists(NamedTuple):
     unit: list[int]
     tail: list[int]
-    slot: list[int]
+    position: list[int]
     tail_start: list[int]
     first_edge: list[int]
     last_edge: list[int]
@@ -259,19 +250,19 @@ class _Lists:
 
 
 def one_hot(edges: Ints, n_edges: int) -> Floats:
-    """Return shares that give each node's whole weight to one edge."""
-    shares = np.zeros(n_edges)
-    shares[edges] = 1.0
-    return shares
+    """Return probabilities of 1 for the given edges and 0 for all others."""
+    probabilities = np.zeros(n_edges)
+    probabilities[edges] = 1.0
+    return probabilities
 
 
 def _gather(starts: Ints, lengths: Ints, order: Ints) -> Ints:
-    """Return the places of ragged runs, taken in another order.
+    """Return the indices of ragged runs, in another order.
 
     >>> _gather(np.array([0, 2]), np.array([2, 3]), np.array([1, 0])).tolist()
     [2, 3, 4, 0, 1]
     """
     starts, lengths = starts[order], lengths[order]
     ends = np.cumsum(lengths)
-    places: Ints = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
-    return places
+    indices: Ints = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+    return indices

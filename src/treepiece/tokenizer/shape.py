@@ -1,8 +1,8 @@
-"""Fragments of trees as flat token strings.
+"""Shapes: fragments of trees as tuples of tokens.
 
-A shape is the pre-order walk of a fragment: a label id (0 or more) opens a node, CLOSE closes it, HOLE is a placeholder
-where another unit is joined. With labels A=0, B=1, C=2 the fragment `[A [B ] _ ]` is `(0, 1, CLOSE, HOLE, CLOSE)`.
-Joining fragments is splicing tuples, and equal fragments are equal tuples.
+A shape lists a fragment in pre-order: a label id (0 or more) opens a node, CLOSE closes it, and PLACEHOLDER stands
+where another unit is attached. With the labels A=0 and B=1 the fragment `[A [B ] _ ]` is
+`(0, 1, CLOSE, PLACEHOLDER, CLOSE)`. Equal fragments are equal tuples, and joining two fragments is splicing tuples.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,48 +10,48 @@ from collections.abc import Iterable, Sequence
 from treepiece.trees.node import Node, TreeBuilder
 
 CLOSE = -1
-HOLE = -2
-PLACEHOLDER = "_"
+PLACEHOLDER = -2
+PLACEHOLDER_WORD = "_"
 
 Shape = tuple[int, ...]
 
 
-def splice(shape: Shape, slot: int, child: Shape) -> Shape:
-    """Return `shape` with `child` put in before its token number `slot`.
+def splice(shape: Shape, position: int, child: Shape) -> Shape:
+    """Return `shape` with `child` inserted before the token at `position`.
 
-    >>> splice((0, 1, CLOSE, CLOSE), 3, (2, CLOSE))  # [A [B ] ] and [C ] behind the B
+    >>> splice((0, 1, CLOSE, CLOSE), 3, (2, CLOSE))  # [A [B ] ] and [C ] give [A [B ] [C ] ]
     (0, 1, -1, 2, -1, -1)
     """
-    return shape[:slot] + child + shape[slot:]
+    return shape[:position] + child + shape[position:]
 
 
-def with_holes(shape: Shape, slots: Sequence[int]) -> Shape:
-    """Return `shape` with a placeholder put in before each of the token numbers `slots`, which rise.
+def insert_placeholders(shape: Shape, positions: Sequence[int]) -> Shape:
+    """Return `shape` with a placeholder inserted before each of the tokens at `positions`, which are sorted.
 
-    >>> with_holes((0, 1, CLOSE, CLOSE), [1, 3, 3])  # [A _ [B ] _ _ ]
+    >>> insert_placeholders((0, 1, CLOSE, CLOSE), [1, 3, 3])  # [A [B ] ] gives [A _ [B ] _ _ ]
     (0, -2, 1, -1, -2, -2, -1)
     """
     tokens: list[int] = []
     done = 0
-    for slot in slots:
-        tokens += shape[done:slot]
-        tokens.append(HOLE)
-        done = slot
+    for position in positions:
+        tokens += shape[done:position]
+        tokens.append(PLACEHOLDER)
+        done = position
     tokens += shape[done:]
     return tuple(tokens)
 
 
-def without_holes(shape: Shape) -> Shape:
+def remove_placeholders(shape: Shape) -> Shape:
     """Return `shape` without its placeholders."""
-    return tuple(token for token in shape if token != HOLE)
+    return tuple(token for token in shape if token != PLACEHOLDER)
 
 
-def hole_parents(shape: Shape) -> tuple[int, ...]:
-    """Return, for each placeholder from left to right, the label id of the node it hangs from."""
+def placeholder_parents(shape: Shape) -> tuple[int, ...]:
+    """Return the label id of the parent of each placeholder, from left to right."""
     parents = []
     path: list[int] = []
     for token in shape:
-        if token == HOLE:
+        if token == PLACEHOLDER:
             parents.append(path[-1])
         elif token == CLOSE:
             path.pop()
@@ -61,8 +61,8 @@ def hole_parents(shape: Shape) -> tuple[int, ...]:
 
 
 def bare(label: int, n_children: int) -> Shape:
-    """Return the shape of one node with nothing but placeholders below it: `[X _ ... _ ]`."""
-    return (label, *[HOLE] * n_children, CLOSE)
+    """Return the shape of a node whose children are placeholders only: `[X _ ... _ ]`."""
+    return (label, *[PLACEHOLDER] * n_children, CLOSE)
 
 
 def build_node(tokens: Iterable[int], labels: Sequence[str]) -> Node:
@@ -71,8 +71,8 @@ def build_node(tokens: Iterable[int], labels: Sequence[str]) -> Node:
     for token in tokens:
         if token == CLOSE:
             builder.close()
-        elif token == HOLE:
-            builder.word(PLACEHOLDER)
+        elif token == PLACEHOLDER:
+            builder.word(PLACEHOLDER_WORD)
         else:
             builder.open(labels[token])
     assert builder.root is not None  # a shape is balanced
@@ -82,12 +82,12 @@ def build_node(tokens: Iterable[int], labels: Sequence[str]) -> Node:
 def is_fragment(tokens: Sequence[int], n_labels: int) -> bool:
     """Return whether `tokens` is one balanced fragment over `n_labels` labels."""
     depth = 0
-    for place, token in enumerate(tokens):
+    for position, token in enumerate(tokens):
         if token >= 0:
-            if token >= n_labels or (place > 0 and depth == 0):
+            if token >= n_labels or (position > 0 and depth == 0):
                 return False
             depth += 1
-        elif depth == 0 or token < HOLE:
+        elif depth == 0 or token < PLACEHOLDER:
             return False
         elif token == CLOSE:
             depth -= 1
@@ -95,20 +95,20 @@ def is_fragment(tokens: Sequence[int], n_labels: int) -> bool:
 
 
 def count_children(shape: Shape) -> dict[int, int]:
-    """Return how many children, placeholders included, the node has that opens at each place.
+    """Return the number of children, placeholders included, of the node that opens at each position.
 
-    >>> count_children((0, 1, CLOSE, HOLE, CLOSE))  # [A [B ] _ ]
+    >>> count_children((0, 1, CLOSE, PLACEHOLDER, CLOSE))  # [A [B ] _ ]
     {0: 2, 1: 0}
     """
     counts: dict[int, int] = {}
     path: list[int] = []
-    for place, token in enumerate(shape):
+    for position, token in enumerate(shape):
         if token == CLOSE:
             path.pop()
             continue
         if path:
             counts[path[-1]] += 1
         if token >= 0:
-            counts[place] = 0
-            path.append(place)
+            counts[position] = 0
+            path.append(position)
     return counts

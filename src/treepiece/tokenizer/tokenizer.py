@@ -1,4 +1,4 @@
-"""A tokenizer for labelled ordered trees."""
+"""`TreePieceTokenizer`: the interface of the tree tokenizer."""
 
 from __future__ import annotations
 
@@ -9,52 +9,70 @@ from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
+from treepiece.checks import one_of, whole_number
 from treepiece.errors import OptionError, UnitError, UnknownLabelError
-from treepiece.options import one_of, whole_number
-from treepiece.tokenizer.assembly import Order, assemble, unit_places
-from treepiece.tokenizer.config import TokenizerConfig, check_theta
-from treepiece.tokenizer.corpus import Corpus, Trees, check_skeleton
-from treepiece.tokenizer.forest import Forest
+from treepiece.tokenizer.assembly import Order, assemble, unit_places, write_nests
+from treepiece.tokenizer.corpus import Corpus, Forest, Trees, check_skeleton
 from treepiece.tokenizer.lattice import Lattice
+from treepiece.tokenizer.learning import (
+    Merge,
+    OnProgress,
+    TokenizerConfig,
+    TrainingReport,
+    check_theta,
+    train_vocabulary,
+)
 from treepiece.tokenizer.matcher import Matcher
-from treepiece.tokenizer.nbest import nbest_partitions
-from treepiece.tokenizer.nests import write_nests
-from treepiece.tokenizer.partition import choose_random, read_partition
+from treepiece.tokenizer.partitions import ViterbiEncoder, choose_random, nbest_partitions, read_partition
 from treepiece.tokenizer.storage import load_vocabulary, save_vocabulary
-from treepiece.tokenizer.training import OnProgress, TrainingReport, train_vocabulary
-from treepiece.tokenizer.viterbi import BestPartitions
 from treepiece.tokenizer.vocabulary import Vocabulary
+from treepiece.trees.drawing import outline, svg
 from treepiece.trees.frame import Frame
 from treepiece.trees.node import Node
-from treepiece.trees.outline import outline
-from treepiece.trees.svg import svg
 
 UnitIds = tuple[int, ...]
 
 
 class ScoredUnits(NamedTuple):
-    """The units of one partition and the log-probability of the partition."""
+    """The units of a partition and its log-probability."""
 
     unit_ids: UnitIds
     log_p: float
 
 
 class TreePieceTokenizer:
-    """Cuts trees into units and puts them together again: `decode(encode(tree)) == tree`.
+    """A tokenizer for labelled ordered trees: `decode(encode(tree)) == tree` for every tree over known labels.
 
-    >>> from treepiece import parse_brackets
-    >>> tree = parse_brackets("[A [B ] [B ] ]", any_label=True)
-    >>> tokenizer = TreePieceTokenizer.train([tree] * 3)
+    `units` is the vocabulary and `report` the report of training.
+
+    >>> from treepiece import TokenizerConfig, parse_brackets
+    >>> counts = {"[R [T ] [D ] ]": 3, "[R [T ] [P [C ] ] ]": 2}
+    >>> trees = {parse_brackets(text, any_label=True): count for text, count in counts.items()}
+    >>> tokenizer = TreePieceTokenizer.train(trees, TokenizerConfig(merges=4))
+    >>> for unit, count in tokenizer.merges:
+    ...     print(count, unit)
+    5 [R [T ] ]
+    3 [R [T ] [D ] ]
+    2 [P [C ] ]
+    2 [R [T ] [P [C ] ] ]
+
+    A tree that is not a unit is split into several:
+
+    >>> tree = parse_brackets("[P [R [T ] [D ] ] ]", any_label=True)
     >>> [str(tokenizer.units[unit_id]) for unit_id in tokenizer.encode(tree)]
-    ['[A [B ] [B ] ]']
-    >>> wider = parse_brackets("[A [B ] [B ] [B ] ]", any_label=True)
-    >>> tokenizer.decode(tokenizer.encode(wider)) == wider
+    ['[P _ ]', '[R [T ] [D ] ]']
+    >>> tokenizer.decode(tokenizer.encode(tree)) == tree
     True
     """
 
     def __init__(self, vocabulary: Vocabulary, report: TrainingReport | None = None) -> None:
         self.units = vocabulary
         self.report = report
+
+    @property
+    def merges(self) -> tuple[Merge, ...]:
+        """The merges of training in order, each with its count; empty if they were not saved."""
+        return self.report.merges if self.report else ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} with {len(self.units):,} units over {len(self.units.known_labels):,} labels>"
@@ -66,7 +84,7 @@ class TreePieceTokenizer:
         config: TokenizerConfig | None = None,
         on_progress: OnProgress | None = None,
     ) -> TreePieceTokenizer:
-        """Return a tokenizer for trees like these: each alone, as (tree, count), or in a Counter."""
+        """Return a tokenizer trained on trees, on pairs (tree, count), or on a mapping from trees to counts."""
         return cls(*train_vocabulary(Corpus.collect(trees), config or TokenizerConfig(), on_progress))
 
     @overload
@@ -76,7 +94,7 @@ class TreePieceTokenizer:
     def encode(self, tree: Node, *, order: Order = Order.PRE, missing_ok: bool = False) -> UnitIds | None:
         """Return the units of the most probable partition.
 
-        A label never seen in training is an error that names it, or None with `missing_ok`.
+        A label that is not in the vocabulary is an error, or None with `missing_ok`.
         """
         return self.encode_batch([tree], order=order, missing_ok=missing_ok)[0]
 
@@ -91,7 +109,7 @@ class TreePieceTokenizer:
     def encode_batch(
         self, trees: Iterable[Node], *, order: Order = Order.PRE, missing_ok: bool = False
     ) -> list[UnitIds] | list[UnitIds | None]:
-        """Return what `encode` returns for each tree, working once for each distinct tree."""
+        """Return the encoding of each tree; each distinct tree is encoded once."""
         trees = list(trees)
         forest = Forest(self.units.known_labels, self.units.widths)
         encodings: dict[Node, UnitIds | None] = dict.fromkeys(trees)
@@ -103,35 +121,35 @@ class TreePieceTokenizer:
             except UnknownLabelError:
                 if not missing_ok:
                     raise
-        best = BestPartitions(self._matcher, forest, self.units.log_p)
+        viterbi = ViterbiEncoder(self._matcher, forest, self.units.log_p)
         level_order = one_of("order", order, Order) is Order.LEVEL
         for tree, label, children in roots:
-            unit_ids = encodings[tree] = best.units(label, children, level_order=level_order)
+            unit_ids = encodings[tree] = viterbi.encode(label, children, level_order=level_order)
             if unit_ids is None and not missing_ok:
                 raise _no_partition(tree)
         return list(map(encodings.__getitem__, trees))
 
     def decode(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> Node:
-        """Return the tree that units make; raise where they do not make exactly one."""
+        """Return the tree that units form; raise if they do not form exactly one."""
         return assemble(unit_ids, self.units, one_of("order", order, Order))
 
     def places(self, unit_ids: Sequence[int], *, order: Order = Order.PRE) -> list[int]:
-        """Return which of the units each node comes from, for the nodes of `decode(unit_ids)` in pre-order."""
+        """Return the index in `unit_ids` of the unit of each node, for the nodes of `decode(unit_ids)` in pre-order."""
         return unit_places(unit_ids, self.units, one_of("order", order, Order))
 
     def draw(self, tree: Node, *, colour: bool = False) -> str:
-        """Return a drawing of a tree, with or without words, that tells the number of each node's unit."""
+        """Return a text drawing of a tree, with or without words, that numbers the nodes by unit."""
         return outline(tree, self._places_of(tree), colour=colour)
 
     def svg(self, tree: Node) -> str:
-        """Return a drawing of a tree, with or without words, in which each unit has its own colour."""
+        """Return an SVG drawing of a tree, with or without words, that colours the nodes by unit."""
         return svg(tree, self._places_of(tree))
 
     def _places_of(self, tree: Node) -> list[int]:
         skeleton = Frame.from_tree(tree).skeleton if isinstance(tree, Node) and not tree.is_skeleton else tree
         places = self.places(self.encode(skeleton))
         rank = {place: number for number, place in enumerate(dict.fromkeys(places))}
-        return [rank[place] for place in places]  # counted through: a continuation has a place but no node
+        return [rank[place] for place in places]  # consecutive: a unit of continuation nodes only has no node here
 
     def sample(
         self,
@@ -142,11 +160,11 @@ class TreePieceTokenizer:
         local: bool = False,
         order: Order = Order.PRE,
     ) -> UnitIds:
-        """Return the units of a random partition pi, drawn with probability in proportion to p(pi) ** theta.
+        """Return the units of a random partition pi, drawn with a probability proportional to p(pi) ** theta.
 
-        With `local` the unit at each step of the way down is drawn with its own probability to the power theta, as the
-        paper's Algorithm 3 does with the steps of its way back. For theta = 1 both are the same; theta = 0 is uniform
-        over partitions, or over the units at each step.
+        With `local`, theta is the exponent of the probability of each unit, drawn from the root down, as the paper's
+        Algorithm 3 tempers each step of its backward pass. Both are the same for theta = 1; theta = 0 is uniform over
+        partitions or, with `local`, over the units at each step.
         """
         return self.sample_batch([tree], rng, theta=theta, local=local, order=order)[0]
 
@@ -159,15 +177,15 @@ class TreePieceTokenizer:
         local: bool = False,
         order: Order = Order.PRE,
     ) -> list[UnitIds]:
-        """Return what `sample` returns for each tree, equal ones drawn anew, working once for each distinct tree."""
+        """Return a sample for each tree, also for equal ones; each distinct tree is matched once."""
         check_theta(theta)
         if not isinstance(rng, np.random.Generator):
-            raise OptionError(f"rng must be a generator of numpy, such as numpy.random.default_rng(0), got {rng!r:.60}")
+            raise OptionError(f"rng must be a numpy Generator, such as numpy.random.default_rng(0), got {rng!r:.60}")
         trees = list(trees)
         lattice, roots = self._lattice(trees)
-        scores = lattice.evaluate(self.units.weights * (1.0 if local else theta), np.logaddexp)
-        shares = lattice.sharpened_shares(scores, theta) if local else lattice.shares(scores)
-        choose = choose_random(lattice, shares, rng)
+        inside = lattice.evaluate(self.units.weights * (1.0 if local else theta), np.logaddexp)
+        probabilities = lattice.tempered_probabilities(inside, theta) if local else lattice.edge_probabilities(inside)
+        choose = choose_random(lattice, probabilities, rng)
         level_order = one_of("order", order, Order) is Order.LEVEL
         return [
             tuple([unit for unit, _ in read_partition(lattice, roots[tree], choose, level_order=level_order)])
@@ -187,16 +205,16 @@ class TreePieceTokenizer:
         return float(lattice.evaluate(self.units.weights, np.logaddexp).node[roots[tree]])
 
     def serialize(self, unit_ids: Sequence[int]) -> list[int]:
-        """Return a pre-order sequence of units with placeholder nests (see `nests`)."""
+        """Return a pre-order sequence of units with placeholder nests (see `assembly`)."""
         return write_nests(unit_ids, self.units)
 
     def save(self, folder: str | Path) -> None:
-        """Write the tokenizer: `tokenizer.json`, which loads, and `units.txt`, for eyes."""
+        """Save the tokenizer in a folder: `tokenizer.json`, and `units.txt` for people to read."""
         save_vocabulary(Path(folder), self.units, self.report)
 
     @classmethod
     def load(cls, folder: str | Path) -> TreePieceTokenizer:
-        """Return the tokenizer that `save` wrote."""
+        """Return the tokenizer that was saved in a folder."""
         return cls(*load_vocabulary(Path(folder)))
 
     @cached_property
@@ -221,6 +239,6 @@ class TreePieceTokenizer:
 
 def _no_partition(tree: Node) -> UnitError:
     return UnitError(
-        f"no units make the tree {tree!r:.120}: the vocabulary lacks a placeholder pattern that it needs; "
-        "train with the default expansion, which has a pattern for every tree"
+        f"no units form the tree {tree!r:.120}: the vocabulary lacks a placeholder pattern; "
+        "train with the default expansion, which can encode every tree"
     )

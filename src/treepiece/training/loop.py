@@ -1,7 +1,7 @@
 """The training loop.
 
-Batches, dropout and sampled partitions of a step follow from the seed and the number of the step alone. So a run that
-was killed goes on from its last checkpoint and ends with the same weights as one that never was.
+Batches, dropout and sampled partitions of a step depend only on the seed and the number of the step. So a run that was
+killed continues from its last checkpoint, and ends with the same weights as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from lightning.fabric import Fabric
+from lightning.fabric.loggers.csv_logs import CSVLogger
+from torch.utils.data import DataLoader
 
-from treepiece.errors import RecipeError
+from treepiece.data.examples import Example
+from treepiece.errors import CheckpointError, RecipeError
+from treepiece.models.batch import Batch
 from treepiece.models.trained import TrainedModel, save_model
-from treepiece.models.treepiece import TreePieceModel
-from treepiece.training.average import WeightAverage
+from treepiece.models.treepiece_model import TreePieceModel
+from treepiece.progress import NoProgress, Progress
 from treepiece.training.batches import plan_epoch
-from treepiece.training.checkpoint import TrainingTensors, load_checkpoint, save_checkpoint
-from treepiece.training.examples import Example
-from treepiece.training.log import CsvLog
-from treepiece.training.objectives import Objective
-from treepiece.training.observer import EpochReport, Observer, StepReport
-from treepiece.training.precision import multiplying_in
+from treepiece.training.checkpoint import load_checkpoint, restore_tensors, save_checkpoint, training_tensors
+from treepiece.training.optimization import make_optimizer, multiplying_in, rate_factor
 from treepiece.training.prediction import count_matches
 from treepiece.training.recipe import Recipe
-from treepiece.training.schedule import make_optimizer, rate_factor
-from treepiece.training.weighing import FITTED, fit_weights
+from treepiece.training.tuning import MAX_TUNING_ROWS, tune
 
+LOG = "log"
+"""The folder of a run's log: `log/version_N/metrics.csv`, with one version per start of the run."""
 _LOG_STEPS = 20
 
 
 @dataclass
 class Position:
-    """Where a run stands: the next batch, the best validation EM so far, and the epoch that reached it."""
+    """The position of a run: the next batch, the best validation EM so far, and the epoch that reached it."""
 
     step: int = 0
     epoch: int = 0
@@ -48,76 +48,54 @@ class Position:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where a run writes: the folder for the bundle of the best epoch, and the file to go on from."""
+class TrainingLoop:
+    """Trains a model to the end of its recipe.
 
-    bundle: Path
-    checkpoint: Path
-
-
-class Loop:
-    """Trains an objective to the end of its recipe."""
+    `folder` gets the bundle of the best epoch and the log, `checkpoint` is the file to continue from.
+    """
 
     def __init__(
         self,
         fabric: Fabric,
-        objective: Objective,
         trained: TrainedModel,
         recipe: Recipe,
-        places: Places,
-        observer: Observer,
+        folder: Path,
+        checkpoint: Path,
+        progress: Progress,
     ) -> None:
-        self._fabric = fabric
-        self._trained = trained
-        self._recipe = recipe
-        self._places = places
-        self._observer = observer if fabric.is_global_zero else Observer()
-        self._optimizer = make_optimizer(trained.model, recipe)
-        self._objective = objective
-        self._forward, _ = fabric.setup(objective, self._optimizer)
-        self._average = WeightAverage(trained.model, recipe.ema) if recipe.ema else None
-        self._tensors = TrainingTensors(trained.model, self._optimizer, self._average)
         self.position = Position()
+        self.trained = trained
+        self._fabric = fabric
+        self._recipe = recipe
+        self._folder = folder
+        self._checkpoint = checkpoint
+        self._progress = progress if fabric.is_global_zero else NoProgress()
+        self._optimizer = make_optimizer(trained.model, recipe)
+        self._model, _ = fabric.setup(trained.model, self._optimizer)
+        self._model.mark_forward_method("loss")  # so that several processes exchange its gradients
 
     def resume(self) -> None:
-        """Go back to where the last checkpoint was written."""
-        tensors, facts = load_checkpoint(self._places.checkpoint)
-        self._tensors.write(tensors)
-        self.position = Position(**facts["position"])
+        """Return to the state of the last checkpoint."""
+        tensors, metadata = load_checkpoint(self._checkpoint)
+        restore_tensors(self.trained.model, self._optimizer, tensors)
+        self.position = Position(**metadata["position"])
 
-    def fit(
-        self,
-        lengths: Sequence[int],
-        validation: Sequence[Example],
-        should_stop: Callable[[], bool],
-    ) -> bool:
-        """Train to the end and return True; or return False, with a checkpoint, as soon as `should_stop` says so.
-
-        `lengths` are those of the training examples.
-        """
+    def fit(self, examples: Sequence[Example], validation: Sequence[Example], should_stop: Callable[[], bool]) -> bool:
+        """Train to the end and return True; or return False, with a checkpoint, as soon as `should_stop` says so."""
         here, recipe = self.position, self._recipe
-        n_epochs = recipe.n_epochs(len(lengths))
-        log = CsvLog(self._places.bundle, here.step) if self._fabric.is_global_zero else None
+        n_epochs = recipe.n_epochs(len(examples))
+        log = self._open_log()
         clock = _Clock(recipe.checkpoint_seconds)
         while here.epoch < n_epochs and not self._is_stale():
-            plan = plan_epoch(
-                lengths,
-                recipe.batch,
-                seed=recipe.seed,
-                epoch=here.epoch,
-                branch=recipe.branch,
-                least=self._fabric.world_size,
-            )
+            plan = self._plan(examples)
             n_steps = n_epochs * len(plan)
-            self._objective.begin_epoch(here.epoch)
-            for places in plan[here.batch :]:
-                losses = self._step(places, rate_factor(recipe.optimizer, here.step, n_steps, here.epoch))
+            for batch in self._batches(examples, plan):
+                losses = self._step(batch, rate_factor(recipe.optimizer, here.step, n_steps, here.epoch))
+                clock.count(len(plan[here.batch]))
                 here.step, here.batch = here.step + 1, here.batch + 1
-                clock.count(len(places))
-                self._observer.step(StepReport(here.epoch, n_epochs, here.step, n_steps, clock.speed, losses))
+                self._progress.update("training", here.step, n_steps, self._describe(n_epochs, clock.speed, losses))
                 if log and here.step % _LOG_STEPS == 0:
-                    log.write(here.step, here.epoch, losses)
+                    log.log_metrics({**losses}, here.step)
                 if self._all_agree(should_stop()):
                     self._save()
                     return False
@@ -129,59 +107,101 @@ class Loop:
                 clock.restart()
         return True
 
+    def _open_log(self) -> CSVLogger | None:
+        if not self._fabric.is_global_zero:
+            return None
+        try:
+            return CSVLogger(self._folder, LOG, flush_logs_every_n_steps=1)
+        except OSError as error:
+            raise CheckpointError(f"{self._folder / LOG}: cannot be written: {error.strerror}") from error
+
+    def _plan(self, examples: Sequence[Example]) -> list[list[int]]:
+        recipe = self._recipe
+        return plan_epoch(
+            [len(example.subwords.ids) for example in examples],
+            recipe.batch_size,
+            seed=recipe.seed,
+            epoch=self.position.epoch,
+            shuffle_seed=recipe.shuffle_seed,
+            least=self._fabric.world_size,
+        )
+
+    def _batches(self, examples: Sequence[Example], plan: Sequence[list[int]]) -> DataLoader[Example]:
+        """Return this process's part of each remaining batch of the epoch."""
+        rank, world = self._fabric.global_rank, self._fabric.world_size
+        return DataLoader(
+            self._sample_units(examples),  # type: ignore[arg-type]  # a list is a data set
+            batch_sampler=[places[rank::world] for places in plan[self.position.batch :]],
+            collate_fn=self.trained.model.collate,
+        )
+
+    def _sample_units(self, examples: Sequence[Example]) -> Sequence[Example]:
+        """Return the examples with the partitions of this epoch, where the recipe samples them."""
+        model, theta = self.trained.model, self._recipe.units.sampling
+        if not theta or not isinstance(model, TreePieceModel):
+            return examples
+        rng = np.random.default_rng([self._recipe.seed, self.position.epoch, 1, self._recipe.shuffle_seed])
+        units = model.tokenizer.sample_batch([example.frame.skeleton for example in examples], rng, theta=theta)
+        return [replace(example, unit_ids=unit_ids) for example, unit_ids in zip(examples, units, strict=True)]
+
     def _is_stale(self) -> bool:
         patience, here = self._recipe.patience, self.position
         if patience is None or not here.history:
             return False
         return here.history[-1]["epoch"] - here.best_epoch >= patience
 
-    def _step(self, places: Sequence[int], factor: float) -> dict[str, float]:
+    def _step(self, batch: Batch, factor: float) -> dict[str, float]:
         for group in self._optimizer.param_groups:
             group["lr"] = group["highest"] * factor
-        rank, world = self._fabric.global_rank, self._fabric.world_size
-        seeds = np.random.SeedSequence([self._recipe.seed, self.position.step, rank, self._recipe.branch])
+        recipe, rank = self._recipe, self._fabric.global_rank
+        seeds = np.random.SeedSequence([recipe.seed, self.position.step, rank, recipe.shuffle_seed])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0] >> np.uint64(1)))
-        with multiplying_in(self._recipe.precision, self._fabric.device):
-            losses: dict[str, torch.Tensor] = self._forward(places[rank::world])
+        with multiplying_in(recipe.precision, self._fabric.device):
+            losses: dict[str, torch.Tensor] = self._model.loss(batch.to(self._fabric.device), recipe.loss)
         values = {name: float(loss.detach()) for name, loss in losses.items()}
         if not math.isfinite(values["loss"]):
             raise RecipeError(
                 f"the loss is {values['loss']} after step {self.position.step:,}: lower the learning rates"
             )
         self._fabric.backward(losses["loss"])
-        if self._recipe.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self._trained.model.parameters(), self._recipe.optimizer.clip)
+        if recipe.optimizer.clip:
+            torch.nn.utils.clip_grad_norm_(self.trained.model.parameters(), recipe.optimizer.clip)
         self._optimizer.step()
         self._optimizer.zero_grad()
-        if self._average:
-            self._average.update(self.position.step + 1)
         return values
 
-    def _end_epoch(self, validation: Sequence[Example], n_epochs: int, speed: float, log: CsvLog | None) -> None:
+    def _describe(self, n_epochs: int, speed: float, losses: dict[str, float]) -> str:
+        return f"epoch {self.position.epoch + 1}/{n_epochs}, {speed:.0f} rows/s, loss {losses['loss']:.3f}"
+
+    def _end_epoch(self, validation: Sequence[Example], n_epochs: int, speed: float, log: CSVLogger | None) -> None:
         """Validate, keep the model if it is the best so far, and save."""
         here = self.position
-        with self._average.in_place() if self._average else nullcontext():
-            n_rows, em, em_s = self._validate(validation)
-            is_best = em > here.best_em
-            if is_best:
-                here.best_em, here.best_epoch = em, here.epoch
-            here.history.append({"epoch": here.epoch, "em": em, "em_s": em_s})
-            if is_best and self._fabric.is_global_zero:
-                validation_facts = {"rows": n_rows, "em": em, "epoch": here.epoch, "history": here.history}
-                self._trained.facts = {**self._trained.facts, "validation": validation_facts}
-                save_model(self._places.bundle, self._trained)
+        n_rows, em, em_s = self._validate(validation)
+        is_best = em > here.best_em
+        if is_best:
+            here.best_em, here.best_epoch = em, here.epoch
+        here.history.append({"epoch": here.epoch, "em": em, "em_s": em_s})
+        if is_best and self._fabric.is_global_zero:
+            validated = {"rows": n_rows, "em": em, "epoch": here.epoch, "history": here.history}
+            self.trained.metadata = {**self.trained.metadata, "validation": validated}
+            save_model(self._folder, self.trained)
         if log:
-            log.write(here.step, here.epoch, {"validation_em": em, "validation_em_s": em_s, "rows_per_second": speed})
+            log.log_metrics({"validation_em": em, "validation_em_s": em_s, "rows_per_second": speed}, here.step)
         self._save()
-        self._observer.epoch(EpochReport(here.epoch, n_epochs, em, em_s, n_rows, is_best, speed))
+        self._progress.message(
+            f"epoch {here.epoch}/{n_epochs}: validation EM {em:.4f}, EM-S {em_s:.4f} on {n_rows:,} rows"
+            f"{', the best so far' if is_best else ''} ({speed:.0f} rows/s)"
+        )
 
     def _validate(self, examples: Sequence[Example]) -> tuple[int, float, float]:
-        """Return the number of rows, EM and EM-S, each process having parsed its share of the rows."""
-        model = self._trained.model
-        if isinstance(model, TreePieceModel):
-            fit_weights(model, examples[:FITTED])  # the same rows and so the same weights in each process
+        """Return the number of rows, EM and EM-S; each process parses its share of the rows."""
+        model = self.trained.model
+        # Each process has the same rows, and so the same settings.
+        self.trained.decoding = tune(model, examples[:MAX_TUNING_ROWS])
         share = examples[self._fabric.global_rank :: self._fabric.world_size]
-        counts = count_matches(model, share, lambda n: self._observer.stage("validating", n, len(share)))
+        counts = count_matches(
+            model, share, self.trained.decoding, lambda n: self._progress.update("validating", n, len(share))
+        )
         n_rows, exact, skeletons = self._sum(counts).tolist()
         return n_rows, exact / n_rows, skeletons / n_rows
 
@@ -194,16 +214,17 @@ class Loop:
         if self._fabric.world_size == 1:
             return value
         total = self._fabric.all_reduce(value.to(self._fabric.device), reduce_op="sum")
-        assert isinstance(total, torch.Tensor)  # as what went in
+        assert isinstance(total, torch.Tensor)  # of the same type as the input
         return total
 
     def _save(self) -> None:
         if self._fabric.is_global_zero:
-            save_checkpoint(self._places.checkpoint, self._tensors.read(), {"position": asdict(self.position)})
+            tensors = training_tensors(self.trained.model, self._optimizer)
+            save_checkpoint(self._checkpoint, tensors, {"position": asdict(self.position)})
 
 
 class _Clock:
-    """Counts rows and seconds, and tells when the next checkpoint is due."""
+    """Measures speed, and knows when the next checkpoint is due."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -212,11 +233,11 @@ class _Clock:
         self.restart()
 
     def restart(self) -> None:
-        """Start counting again after a pause that is not to count."""
+        """Start counting again after a pause, which does not count."""
         self._last = self._saved = time.monotonic()
 
     def count(self, rows: int) -> None:
-        """Count rows that have been worked on since the last time."""
+        """Count rows that were trained on since the last call."""
         now = time.monotonic()
         self._busy += now - self._last
         self._last = now
@@ -224,11 +245,11 @@ class _Clock:
 
     @property
     def speed(self) -> float:
-        """Rows a second."""
+        """Rows per second."""
         return self._rows / self._busy if self._busy else 0.0
 
     def is_time_to_save(self) -> bool:
-        """Return whether a checkpoint is due, and if so wait for the next."""
+        """Return whether a checkpoint is due; if so, schedule the next."""
         if time.monotonic() - self._saved < self._seconds:
             return False
         self._saved = time.monotonic()

@@ -1,28 +1,27 @@
-"""From rows and a recipe to a model that is ready to be trained."""
+"""Prepares a model for training, from rows and a recipe."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from treepiece.data.examples import Example, make_examples, too_large
 from treepiece.data.rows import Row
 from treepiece.definition import Definition, ModelKind
 from treepiece.errors import DataError, RecipeError
-from treepiece.models.build import ParserModel, build_model
 from treepiece.models.encoder import load_encoder
 from treepiece.models.layers import set_dropout
-from treepiece.models.trained import TrainedModel
+from treepiece.models.trained import ParserModel, TrainedModel, build_model
 from treepiece.models.transfer import extend_definition, transfer_weights
-from treepiece.models.treepiece import TreePieceModel
+from treepiece.models.treepiece_model import TreePieceModel
+from treepiece.progress import Progress
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
-from treepiece.training.examples import Example, make_examples, too_large
-from treepiece.training.observer import Observer
 from treepiece.training.pretraining import pretrain_units
-from treepiece.training.recipe import Recipe
+from treepiece.training.recipe import PretrainingConfig, Recipe
 from treepiece.trees.node import Node
 
 _SHOWN = 3
@@ -30,19 +29,19 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Data:
-    """The rows to learn from and those to validate with."""
+    """The rows to train on and those to validate on."""
 
     train: Sequence[Row]
     validation: Sequence[Row]
 
 
 def hold_out(rows: Sequence[Row], recipe: Recipe) -> Data:
-    """Return rows in two parts: a share for validation, drawn with the recipe's seed, and the rest to learn from."""
+    """Return rows in two parts: a share for validation, drawn with the recipe's seed, and the rest for training."""
     if len(rows) < 2:
         raise DataError(
-            f"training needs two rows or more, one to learn from and one to validate with: there is {len(rows)}"
+            f"training needs two rows or more, one to train on and one to validate on: there is {len(rows)}"
         )
-    n = min(max(1, round(recipe.holdout * len(rows))), recipe.most_held_out, len(rows) - 1)
+    n = min(max(1, round(recipe.holdout * len(rows))), recipe.max_held_out, len(rows) - 1)
     chosen = set(np.random.default_rng([recipe.seed, len(rows)]).permutation(len(rows))[:n].tolist())
     return Data(
         [row for place, row in enumerate(rows) if place not in chosen],
@@ -51,42 +50,43 @@ def hold_out(rows: Sequence[Row], recipe: Recipe) -> Data:
 
 
 def inherit(recipe: Recipe, init: TrainedModel) -> Recipe:
-    """Return a recipe with what cannot change when training goes on from a bundle: encoder, sizes, kind of units.
+    """Return a recipe with the settings that a bundle to start from decides: encoder, sizes, kind of units.
 
-    A ranker or a judge that is there has to learn too: it goes on having its say, also on labels that are new to it.
+    An existing reranker is trained too, because it also scores the new labels.
     """
-    if init.definition.kind is not recipe.model:
+    if init.definition.kind is not recipe.kind:
         raise RecipeError(
-            f"the bundle to start from is a model {init.definition.kind}, the recipe's is {recipe.model}: "
-            f"choose --model {init.definition.kind}"
+            f"the bundle to start from is a model of the kind {init.definition.kind}, the recipe's is {recipe.kind}: "
+            f"choose --kind {init.definition.kind}"
         )
-    units = replace(recipe.units, composed=init.definition.composed, hinted=init.definition.hinted, pretrained=False)
-    before = init.facts.get("recipe", {})
-    recipe = replace(
-        recipe, encoder=str(before.get("encoder", recipe.encoder)), decoder=init.definition.decoder, units=units
-    )
-    if init.definition.judged and not recipe.judge_weight:
-        recipe = replace(recipe, judge_weight=float(before.get("judge_weight") or 1.0))
-    if init.definition.ranked and not recipe.ranking.weight:
-        weight = float(before.get("ranking", {}).get("weight") or 1.0)
-        recipe = replace(recipe, ranking=replace(recipe.ranking, weight=weight))
-    return recipe
+    before = init.metadata.get("recipe", {})
+    inherited = {"encoder": str(before.get("encoder", recipe.encoder)), "decoder": init.definition.decoder}
+    if recipe.kind is ModelKind.TREEPIECE:
+        units = {
+            "compositional": init.definition.compositional,
+            "label_logits": init.definition.label_logits,
+            "pretrained": False,
+            "pretraining": PretrainingConfig(),
+        }
+        inherited["units"] = recipe.units.model_copy(update=units)
+        if init.definition.reranker and not recipe.reranker_loss_weight:
+            inherited["reranker_loss_weight"] = float(before.get("reranker_loss_weight") or 1.0)
+    return recipe.model_copy(update=inherited)
 
 
-def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: TrainedModel | None) -> TrainedModel:
-    """Return a model with new decoders for the trees of these rows, or `init` with what is new in them added."""
+def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: TrainedModel | None) -> TrainedModel:
+    """Return a model with new decoders for the trees of these rows, or `init` extended by new labels."""
     torch.manual_seed(recipe.seed)
     skeletons = [row.skeleton for row in rows]
-    tokenizer = _train_tokenizer(skeletons, recipe, observer) if recipe.model is ModelKind.TREEPIECE else None
+    tokenizer = _train_tokenizer(skeletons, recipe, progress) if recipe.kind is ModelKind.TREEPIECE else None
     definition = Definition.of_trees(
-        recipe.model,
+        recipe.kind,
         set(skeletons),
         decoder=recipe.decoder,
-        composed=recipe.units.composed,
+        compositional=recipe.units.compositional,
         tokenizer=tokenizer,
-        ranked=recipe.ranking.weight > 0,
-        judged=recipe.judge_weight > 0,
-        hinted=recipe.units.hinted,
+        reranker=recipe.reranker_loss_weight > 0,
+        label_logits=recipe.units.label_logits,
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)
@@ -97,52 +97,51 @@ def new_model(rows: Sequence[Row], recipe: Recipe, observer: Observer, init: Tra
     model = build_model(definition, encoder)
     if isinstance(model, TreePieceModel) and recipe.units.pretrained:
         assert tokenizer is not None  # a TreePiece model has one
-        _pretrain(model, tokenizer, skeletons, recipe, observer)
+        _pretrain(model, tokenizer, skeletons, recipe, progress)
     return TrainedModel(definition, model, subwords)
 
 
-def make_ready(model: ParserModel, recipe: Recipe) -> None:
-    """Put a model into the state in which a recipe trains it: what is dropped, and what stays as it is."""
+def apply_recipe(model: ParserModel, recipe: Recipe) -> None:
+    """Prepare a model for training: set its dropout, and freeze its word embeddings if the recipe says so."""
     model.train()
-    if recipe.freeze_words:
-        model.encoder.freeze_words()
-    if recipe.dropout is not None:
-        set_dropout(model, recipe.dropout)
+    if recipe.freeze_word_embeddings:
+        model.encoder.freeze_word_embeddings()
+    set_dropout(model, recipe.dropout)
 
 
-def training_examples(rows: Sequence[Row], trained: TrainedModel, observer: Observer) -> list[Example]:
-    """Return the examples that the model can learn from; say how many rows were left out, and why."""
+def training_examples(rows: Sequence[Row], trained: TrainedModel, progress: Progress) -> list[Example]:
+    """Return the examples that the model can learn from; report how many rows were left out, and why."""
     made, left_out = make_examples(
-        rows, trained.subwords, lambda done: observer.stage("reading utterances", done, len(rows))
+        rows, trained.subwords, lambda done: progress.update("reading utterances", done, len(rows))
     )
     examples = []
     definition = trained.definition
     for example in made:
-        is_linear = definition.kind is not ModelKind.TREEPIECE or definition.judged
-        reason = too_large(example, definition.decoder.longest, linear=is_linear)
+        is_linear = definition.kind is not ModelKind.TREEPIECE or definition.reranker
+        reason = too_large(example, definition.decoder.max_length, linear=is_linear)
         if reason:
             left_out.append(reason)
         else:
             examples.append(example)
     for reason in left_out[:_SHOWN]:
-        observer.remark(f"left out: {reason}")
+        progress.message(f"left out: {reason}")
     if left_out:
-        observer.remark(f"left out {len(left_out):,} of {len(rows):,} rows")
+        progress.message(f"left out {len(left_out):,} of {len(rows):,} rows")
     if not examples:
-        raise DataError("no row is left to learn from")
+        raise DataError("no row is left to train on")
     return examples
 
 
-def _train_tokenizer(skeletons: Sequence[Node], recipe: Recipe, observer: Observer) -> TreePieceTokenizer:
+def _train_tokenizer(skeletons: Sequence[Node], recipe: Recipe, progress: Progress) -> TreePieceTokenizer:
     return TreePieceTokenizer.train(
         skeletons,
         recipe.tokenizer,
-        lambda stage, done, total: observer.stage(f"tokenizer: {stage}", done, total),
+        lambda stage, done, total: progress.update(f"tokenizer: {stage}", done, total),
     )
 
 
 def _pretrain(
-    model: TreePieceModel, tokenizer: TreePieceTokenizer, skeletons: Sequence[Node], recipe: Recipe, observer: Observer
+    model: TreePieceModel, tokenizer: TreePieceTokenizer, skeletons: Sequence[Node], recipe: Recipe, progress: Progress
 ) -> None:
     """Start the embeddings of the units from masked language modelling."""
     counts = Counter(skeletons)
@@ -158,7 +157,7 @@ def _pretrain(
         config,
         n_heads=recipe.decoder.n_heads,
         seed=recipe.seed,
-        on_epoch=lambda epoch, _: observer.stage("pretraining units", epoch, config.epochs),
+        on_epoch=lambda epoch, _: progress.update("pretraining units", epoch, config.epochs),
     )
-    observer.stage("pretraining units", config.epochs, config.epochs)  # it may have stopped before
+    progress.update("pretraining units", config.epochs, config.epochs)  # it may have stopped early
     model.units.start_from(pretrained.embeddings)

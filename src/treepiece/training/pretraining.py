@@ -1,11 +1,11 @@
 """Pretrains the embeddings of the units: masked units are guessed from the rest of a skeleton (the paper, Appendix E).
 
-The corpus is every skeleton of the training data, written with placeholder nests (see `tokenizer.nests`):
+The corpus is every skeleton of the training data, written with placeholder nests (see `tokenizer.assembly`):
 
     U1 _ ( MASK ) _ ( U3 _ ( U4 ) )   ->   U2
 
-Skeletons of one unit have nothing to guess from, and most rows are of that kind: 86 % in TOPv2. All they teach is how
-frequent a unit is, so they are damped (see `_train_epoch`), but not left out, because many units are only ever alone.
+Skeletons of one unit provide no context, and most rows are of that kind: 86 % in TOPv2. They only teach how frequent a
+unit is, so they are sampled less (see `_train_epoch`), but not left out, because many units only occur alone.
 """
 
 from __future__ import annotations
@@ -18,52 +18,25 @@ import torch
 from torch import Generator, Tensor, nn
 
 from treepiece.definition import DecoderConfig
-from treepiece.errors import OptionError, UnitError
-from treepiece.models.layers import Attention, Embedding, positions
-from treepiece.models.utterances import pad
-from treepiece.options import fraction, whole_number
-from treepiece.tokenizer.nests import NestSymbols
+from treepiece.errors import UnitError
+from treepiece.models.batch import pad
+from treepiece.models.layers import DROPOUT, Attention, Embedding, positions
+from treepiece.tokenizer.assembly import NestSymbols
+from treepiece.training.recipe import PretrainingConfig
 
 Corpus = Sequence[tuple[Sequence[int], int]]
 """Distinct skeletons, as `write_nests` writes them, and how often each occurs."""
 OnEpoch = Callable[[int, float], None]
 
-_STD = 0.02  # as `Embedding` starts
+_STD = 0.02  # as `Embedding` is initialised
 _PATIENCE = 2
 _LEAST_GAIN = 1e-3  # nats; less is noise
-_MASKED, _RANDOM = 0.8, 0.1  # of the places to guess, as in BERT; the others keep their unit
-
-
-@dataclass(frozen=True)
-class PretrainingConfig:
-    """Settings of `pretrain_units`; mask rate, epochs and batch are the paper's.
-
-    `holdout` is the share of skeletons to measure with; with 0, those that are trained on are measured.
-    """
-
-    mask_rate: float = 0.15
-    epochs: int = 20
-    batch: int = 256
-    learning_rate: float = 1e-3
-    holdout: float = 0.05
-
-    def __post_init__(self) -> None:
-        set_ = object.__setattr__
-        set_(self, "epochs", whole_number("epochs", self.epochs, 1))
-        set_(self, "batch", whole_number("batch", self.batch, 1))
-        for name in ("mask_rate", "learning_rate", "holdout"):
-            set_(self, name, fraction(name, getattr(self, name)))
-        if not (self.mask_rate and self.learning_rate):
-            raise OptionError(
-                f"mask_rate and learning_rate must be more than 0, got {self.mask_rate, self.learning_rate}"
-            )
-        if self.holdout == 1:
-            raise OptionError("holdout must be less than 1, so that something is left to train on")
+_MASKED, _RANDOM = 0.8, 0.1  # of the positions to guess, as in BERT; the others keep their unit
 
 
 @dataclass(frozen=True)
 class PretrainedUnits:
-    """The embeddings of the best epoch, scaled as fresh ones are, and the held-out loss after each epoch, in nats.
+    """The embeddings of the best epoch, scaled like new ones, and the held-out loss after each epoch, in nats.
 
     Shape: embeddings (units, width).
     """
@@ -75,15 +48,15 @@ class PretrainedUnits:
 class MaskedUnitModel(nn.Module):
     """Guesses masked units: one layer of attention over the sequence, and the embeddings as the classifier."""
 
-    def __init__(self, n_units: int, longest: int, width: int, config: DecoderConfig) -> None:
+    def __init__(self, n_units: int, max_length: int, width: int, config: DecoderConfig) -> None:
         super().__init__()
         self.n_units = n_units
         self.mask_symbol = NestSymbols.after(n_units).closing + 1
-        self.embedding = Embedding((self.mask_symbol + 1, longest), width, config.dropout)
+        self.embedding = Embedding((self.mask_symbol + 1, max_length), width)
         self.attention = Attention(width, config)
         self.feed_forward = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
         self.attention_norm, self.forward_norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(DROPOUT)
         self.bias = nn.Parameter(torch.zeros(n_units))
 
     @property
@@ -92,10 +65,10 @@ class MaskedUnitModel(nn.Module):
         return self.embedding.symbols[: self.n_units]
 
     def forward(self, symbols: Tensor, mask: Tensor, rows: Tensor, places: Tensor) -> Tensor:
-        """Return the logits of the unit at some places.
+        """Return the logits of the unit at some positions.
 
-        There is one layer, so no state but theirs is read, and no other is computed. Shape: symbols and mask, True
-        where there is a symbol, (batch, n); rows and places (guesses); result (guesses, units).
+        There is one layer, so only the states of these positions are computed. Shape: symbols and mask, True for
+        symbols, (batch, n); rows and places (guesses); result (guesses, units).
         """
         states = self.embedding(symbols, positions(symbols))
         x = states[rows, places].unsqueeze(1)
@@ -126,14 +99,14 @@ def pretrain_units(
     generator = Generator().manual_seed(seed)
     train, held_out = _hold_out(sequences, n_units, config.holdout, generator)
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # the CPU's alone: no other is put back afterwards
+        torch.default_generator.manual_seed(seed)  # the CPU's only: no other is restored afterwards
         model = MaskedUnitModel(n_units, max(len(nests) for nests, _ in sequences), width, DecoderConfig(n_heads))
         optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=0.01)
         losses: list[float] = []
         best, least, best_epoch = model.units.detach().clone(), float("inf"), 0
         while len(losses) < min(config.epochs, best_epoch + _PATIENCE):
             _train_epoch(model, optimizer, train, config, generator)
-            losses.append(_measure(model, held_out, config.batch))
+            losses.append(_measure(model, held_out, config.batch_size))
             if losses[-1] < least - _LEAST_GAIN:
                 best, least, best_epoch = model.units.detach().clone(), losses[-1], len(losses)
             if on_epoch:
@@ -142,9 +115,9 @@ def pretrain_units(
 
 
 def _hold_out(sequences: Corpus, n_units: int, share: float, generator: Generator) -> tuple[Corpus, Corpus]:
-    """Return the sequences to train on and those to measure with, which have more than one unit.
+    """Return the sequences to train on, and those to evaluate on, which have more than one unit.
 
-    A unit that only held-out sequences have would stay untrained and could not be guessed, so there is none.
+    No unit occurs only in held-out sequences, because it would stay untrained and could not be guessed.
     """
     units = [{number for number in nests if number < n_units} for nests, _ in sequences]
     n_users = Counter(unit for few in units for unit in few)
@@ -165,17 +138,17 @@ def _train_epoch(
     config: PretrainingConfig,
     generator: Generator,
 ) -> None:
-    """Draw as many sequences as there are, and take a step for each batch of them."""
+    """Train on one epoch: draw as many sequences as there are, and take a step for each batch."""
     model.train()
-    # In proportion to the root of their counts. By the counts themselves 86 % of those drawn would be single units
-    # (38 % by the root, in TOPv2) and a skeleton that occurs once would be drawn once in 18 epochs; with equal weights
-    # nothing would be learned of what is frequent.
+    # In proportion to the square root of their counts. In proportion to the counts, 86 % of the drawn sequences would
+    # be single units (38 % with the root, in TOPv2) and a skeleton that occurs once would be drawn once in 18 epochs;
+    # with equal weights nothing would be learned about frequencies.
     weights = torch.tensor([count for _, count in sequences], dtype=torch.float64).sqrt()
     drawn = torch.multinomial(weights, len(sequences), replacement=True, generator=generator).tolist()
-    nests = sorted((sequences[number][0] for number in drawn), key=len)  # like lengths together: little padding
-    starts = torch.arange(0, len(nests), config.batch)
+    nests = sorted((sequences[number][0] for number in drawn), key=len)  # similar lengths together: little padding
+    starts = torch.arange(0, len(nests), config.batch_size)
     for start in starts[torch.randperm(len(starts), generator=generator)].tolist():
-        symbols = pad(nests[start : start + config.batch], model.mask_symbol)
+        symbols = pad(nests[start : start + config.batch_size], model.mask_symbol)
         shown, rows, places = _mask_units(symbols, model, config.mask_rate, generator)
         logits = model(shown, symbols != model.mask_symbol, rows, places)
         optimizer.zero_grad()
@@ -184,9 +157,9 @@ def _train_epoch(
 
 
 def _mask_units(symbols: Tensor, model: MaskedUnitModel, rate: float, generator: Generator) -> tuple[Tensor, ...]:
-    """Return the symbols to show, and the rows and places of the units to guess, one or more in each row.
+    """Return the symbols to show, and the rows and positions of the units to guess, at least one in each row.
 
-    Shape: symbols, padded with what is no unit, and those to show (batch, n); rows and places (guesses).
+    Shape: symbols, padded with ids that are not units, and those to show (batch, n); rows and positions (guesses).
     """
     scores = torch.rand(symbols.shape, generator=generator).masked_fill(symbols >= model.n_units, 2)
     rows, places = ((scores < rate) | (scores == scores.amin(1, keepdim=True))).nonzero(as_tuple=True)
@@ -200,7 +173,7 @@ def _mask_units(symbols: Tensor, model: MaskedUnitModel, rate: float, generator:
 
 @torch.no_grad()
 def _measure(model: MaskedUnitModel, sequences: Corpus, batch: int) -> float:
-    """Return the mean loss with each unit masked in turn: no chance in it, so that epochs can be compared."""
+    """Return the mean loss with each unit masked in turn; it is deterministic, so that epochs can be compared."""
     model.eval()
     units = [(nests, place) for nests, _ in sequences for place, number in enumerate(nests) if number < model.n_units]
     units.sort(key=lambda unit: len(unit[0]))

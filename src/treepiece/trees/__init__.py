@@ -1,1 +1,1 @@
-"""Labelled ordered trees, their bracket text, and frames over an utterance. Standard library only."""
+"""Labelled ordered trees: nodes, bracket text, JSON, drawings, and frames over an utterance. Standard library only."""

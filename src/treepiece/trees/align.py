@@ -1,4 +1,8 @@
-"""Where each word of a parse stands in the utterance as it was typed."""
+"""Alignment of words, subwords and characters.
+
+A frame points at words, a model at subwords, and a user reads characters. All three are half-open ranges over one
+utterance, and the character offsets of words and subwords convert one into another.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -11,7 +15,7 @@ from treepiece.errors import FrameError
 
 
 class Span(NamedTuple):
-    """A half-open range: of words in a frame, of characters in an utterance."""
+    """A half-open range of words, subwords or characters."""
 
     start: int
     end: int
@@ -22,7 +26,9 @@ _start, _end = attrgetter("start"), attrgetter("end")
 
 
 def covered(offsets: Sequence[Span], span: Span, end: int) -> Span:
-    """Return the characters of a range of words or subwords; an empty one is where the next begins, or at `end`.
+    """Return the characters of a range of words or subwords.
+
+    An empty range is placed where the next word begins or, after the last word, at `end`.
 
     >>> covered([Span(0, 2), Span(3, 5), Span(6, 8)], Span(1, 3), end=8)
     Span(start=3, end=8)
@@ -34,7 +40,7 @@ def covered(offsets: Sequence[Span], span: Span, end: int) -> Span:
 
 
 def covering(offsets: Sequence[Span], chars: Span) -> Span:
-    """Return which words or subwords a range of characters touches; the inverse of `covered`.
+    """Return the words or subwords that a range of characters overlaps; the inverse of `covered`.
 
     >>> covering([Span(0, 2), Span(3, 5), Span(6, 8)], Span(4, 7))
     Span(start=1, end=3)
@@ -45,7 +51,7 @@ def covering(offsets: Sequence[Span], chars: Span) -> Span:
 
 
 def in_order(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield spans that begin where the one before ends, at the earliest: what two of them share goes to the first.
+    """Yield the spans without overlaps: the first of two keeps what they share.
 
     >>> list(in_order([Span(0, 2), Span(1, 3)]))
     [Span(start=0, end=2), Span(start=2, end=3)]
@@ -57,7 +63,7 @@ def in_order(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def cut_words(text: str, cuts: Sequence[int]) -> tuple[Span, ...]:
-    """Return the words of a text: what stands between blanks, divided further at the given characters.
+    """Return the words of a text: split at whitespace, and at the given character positions.
 
     >>> cut_words("at 8am", [4])
     (Span(start=0, end=2), Span(start=3, end=4), Span(start=4, end=6))
@@ -74,8 +80,8 @@ def cut_words(text: str, cuts: Sequence[int]) -> tuple[Span, ...]:
 def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:
     """Return the characters that each word covers in the utterance.
 
-    Utterance and words must be equal once blanks are taken out. They may be divided differently: a parse writes
-    `what 's` for "what's", and a word may reach across a blank that the user typed.
+    Utterance and words must be equal up to whitespace. They may be split differently: a parse writes `what 's` for
+    "what's", and a word may contain whitespace that the user typed.
 
     >>> align_words("what's  up", ["what", "'s", "up"])
     (Span(start=0, end=4), Span(start=4, end=6), Span(start=8, end=10))
@@ -92,13 +98,13 @@ def align_words(utterance: str, words: Sequence[str]) -> tuple[Span, ...]:
     if rest:
         raise FrameError(
             f"character {len(utterance) - len(rest) + 1} of the utterance: {rest[:20]!r} is not in the parse: "
-            "the parse must hold every word of the utterance"
+            "the parse must contain every word of the utterance"
         )
     return tuple(offsets)
 
 
 def _skip_blanks(text: str, place: int, until: str) -> int:
-    """Return the first place that is not blank; blanks that a word itself begins with are not skipped."""
+    """Return the first position that is not whitespace, or where `until`, which may be whitespace itself, begins."""
     while place < len(text) and text[place].isspace() and not text.startswith(until, place):
         place += 1
     return place
@@ -111,7 +117,7 @@ def _match_across_blanks(utterance: str, place: int, word: str) -> int:
             found = utterance[place : place + len(word)]
             raise FrameError(
                 f"character {place + 1} of the utterance: the parse has {word!r} where the utterance "
-                f"{f'has {found!r}' if found else 'ends'}: they must be equal but for blanks"
+                f"{f'has {found!r}' if found else 'ends'}: they must be equal up to whitespace"
             )
         place += 1
     return place

@@ -1,17 +1,17 @@
-"""Bracket text in both directions: `[IN:X word [SL:Y word ] ]`.
+"""Bracket text, such as `[IN:X word [SL:Y word ] ]`: parsing and formatting.
 
-Tokens are separated by blanks. In TOP text a token that starts with `[IN:` or `[SL:` opens a node, `]` closes one and
-everything else is a word, so that an utterance may contain brackets of its own. Trees with other labels are read with
-`any_label=True`: there every token that starts with `[` opens a node.
+Tokens are separated by whitespace. In TOP text a token that starts with `[IN:` or `[SL:` opens a node, `]` closes one,
+and everything else is a word, so an utterance may contain brackets of its own. With `any_label=True` every token that
+starts with `[` opens a node.
 """
 
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from treepiece.errors import TreeParseError
-from treepiece.trees.labels import TOP_PREFIXES
-from treepiece.trees.node import Event, Kind, Node, build_tree
+from treepiece.trees.node import TOP_PREFIXES, Event, Kind, Node, build_tree, write_events
 
 _BLANKS = " \t\r\n"
 _TOKEN = re.compile(f"[^{_BLANKS}]+")
@@ -19,7 +19,7 @@ _TOP_OPENINGS = tuple("[" + prefix for prefix in TOP_PREFIXES)
 
 
 def parse_brackets(text: str, *, any_label: bool = False) -> Node:
-    """Return the tree that bracket text describes.
+    """Return the tree of bracket text.
 
     >>> parse_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]").children
     ('rain', Node('[SL:DATE_TIME today ]'))
@@ -28,7 +28,7 @@ def parse_brackets(text: str, *, any_label: bool = False) -> Node:
 
 
 def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
-    """Yield the walk that bracket text describes, and raise where it is not exactly one tree."""
+    """Yield the events of bracket text; raise if it is not exactly one tree."""
     openings: tuple[str, ...] = ("[",) if any_label else _TOP_OPENINGS
     path: list[tuple[str, int]] = []
     closed_at = 0
@@ -43,7 +43,7 @@ def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
         elif token.startswith(openings):
             if closed_at and not path:
                 raise TreeParseError(
-                    f"{token!r} starts a second tree: one tree a text{_hint(odd_word)}", match.start() + 1
+                    f"{token!r} starts a second tree: expected one tree per text{_hint(odd_word)}", match.start() + 1
                 )
             label = _label(token, openings, match.start() + 1)
             path.append((label, match.start() + 1))
@@ -51,7 +51,7 @@ def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
         elif not path:
             wanted = "[LABEL" if any_label else "[IN: or [SL:"
             raise TreeParseError(
-                f"the word {token!r} stands outside the tree, which begins with {wanted} and ends with its ']'"
+                f"the word {token!r} is outside the tree, which begins with {wanted} and ends with its ']'"
                 f"{_hint(odd_word)}",
                 match.start() + 1,
             )
@@ -69,7 +69,7 @@ def _still_open(path: list[tuple[str, int]], text: str) -> str:
     label, column = path[-1]
     glued = next((word for word in text.split() if word.endswith("]") and word != "]"), None)
     if glued:
-        return f"[{label} of col {column} is still open: {glued!r} was read as a word, put a blank before each ']'"
+        return f"[{label} of col {column} is still open: {glued!r} was read as a word, put a space before each ']'"
     if len(path) > 8:
         return f"the text ends but {len(path)} brackets are still open, the last of them [{label} of col {column}"
     return f"the text ends but [{label} of col {column} is still open: add {' '.join(']' * len(path))!r}"
@@ -80,7 +80,7 @@ def _label(token: str, openings: tuple[str, ...], column: int) -> str:
         raise TreeParseError(f"{token!r} has no name: expected something like '{token}NAME'", column)
     label = token[1:]
     if "[" in label or "]" in label:
-        raise TreeParseError(f"the label {label!r} holds a bracket: put a blank before each bracket", column)
+        raise TreeParseError(f"the label {label!r} contains a bracket: put a space before each bracket", column)
     return label
 
 
@@ -91,24 +91,18 @@ def _hint(odd_word: str) -> str:
 def format_brackets(tree: Node, *, any_label: bool = False) -> str:
     """Return the bracket text of a tree; the inverse of `parse_brackets`.
 
-    A tree that would not be read back as itself, such as one with the word `]`, is an error.
+    A tree whose text would parse differently, such as one with the word `]`, is an error.
 
     >>> format_brackets(Node("IN:GET_WEATHER", ["rain", Node("SL:DATE_TIME", ["today"])]))
     '[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]'
     """
-    parts = []
-    for kind, text in tree.events():
-        if kind is Kind.OPEN:
-            parts.append(f"[{_writable_label(text, any_label=any_label)}")
-        elif kind is Kind.WORD:
-            parts.append(_writable_word(text, any_label=any_label))
-        else:
-            parts.append("]")
-    return " ".join(parts)
+    return write_events(
+        tree, partial(_writable_label, any_label=any_label), partial(_writable_word, any_label=any_label)
+    )
 
 
 def quote_label(label: str) -> str:
-    """Return a label as it stands where bracket text can hold it, else in quotation marks, for eyes only.
+    """Return a label unchanged if bracket text can express it, else in quotation marks (for display only).
 
     >>> quote_label("SL:TODO"), quote_label("to do")
     ('SL:TODO', '"to do"')
@@ -116,18 +110,14 @@ def quote_label(label: str) -> str:
     return label if _is_plain(label) else json.dumps(label)
 
 
-def is_top_label(label: str) -> bool:
-    """Return whether a label can be read from TOP text, where only IN: and SL: open a node."""
-    return label.startswith(TOP_PREFIXES) and label not in TOP_PREFIXES and _is_plain(label)
-
-
 def _is_plain(label: str) -> bool:
     return not any(mark in label for mark in _BLANKS + "[]")
 
 
 def _writable_label(label: str, *, any_label: bool) -> str:
-    if not (_is_plain(label) if any_label else is_top_label(label)):
-        wanted = "no blanks or brackets" if any_label else "a name after IN: or SL:, and no blanks or brackets"
+    is_named = any_label or (label.startswith(TOP_PREFIXES) and label not in TOP_PREFIXES)
+    if not (is_named and _is_plain(label)):
+        wanted = "no whitespace or brackets" if any_label else "a name after IN: or SL:, no whitespace and no brackets"
         raise TreeParseError(f"the label {label!r} cannot be written as bracket text: it needs {wanted}")
     return label
 
@@ -136,6 +126,6 @@ def _writable_word(word: str, *, any_label: bool) -> str:
     openings = ("[",) if any_label else _TOP_OPENINGS
     if not word or word == "]" or word.startswith(openings) or any(blank in word for blank in _BLANKS):
         raise TreeParseError(
-            f"the word {word!r} cannot be written as bracket text: it would be read as something else; write JSON"
+            f"the word {word!r} cannot be written as bracket text: it would parse as something else; use JSON instead"
         )
     return word

@@ -1,4 +1,9 @@
-"""A parse in decoupled form: words, skeleton, and the span of words below each utterance leaf."""
+"""Frames: a parse in decoupled form (Aghajanyan et al., 2020; Section 2.1 of the paper).
+
+A frame has the words of the utterance, a *skeleton* (the tree of intents and slots), and for each *utterance leaf* (a
+slot without children) the span of words it covers. Words outside of the leaves belong to no node. The skeleton alone
+determines how many leaves there are and in which order they occur.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,12 @@ from typing import Any, NamedTuple
 from treepiece.errors import FrameError
 from treepiece.trees.align import Span, align_words, covered, covering, cut_words, in_order
 from treepiece.trees.brackets import format_brackets, scan_brackets
-from treepiece.trees.labels import is_slot
-from treepiece.trees.node import Event, Kind, Node, TreeBuilder, build_tree
-from treepiece.trees.rows import tree_from_rows, tree_to_rows
+from treepiece.trees.flat_json import tree_from_rows, tree_to_rows
+from treepiece.trees.node import Event, Kind, Node, TreeBuilder, build_tree, is_slot
 
 
 class Leaf(NamedTuple):
-    """A slot that quotes the utterance: its words, its characters, and the text as the user typed it."""
+    """An utterance leaf: its label, its words, its characters, and the text as the user typed it."""
 
     label: str
     words: Span
@@ -26,10 +30,10 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class Frame:
-    """What an utterance means: a skeleton whose childless slots point at words of the utterance.
+    """The meaning of an utterance: a skeleton whose utterance leaves point at spans of words.
 
-    Two frames are equal when their words, labels, order and spans are (exact match, EM); how the words were spaced
-    does not matter.
+    Two frames are equal if their words, skeletons and spans are (exact match, EM). The whitespace between words does
+    not matter.
 
     >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME to night ] ? ]", "rain tonight?")
     >>> frame.skeleton, frame.spans, frame.leaves[0].text
@@ -43,13 +47,13 @@ class Frame:
     spans: tuple[Span, ...]
     utterance: str = field(compare=False)
     n_mixed: int = field(compare=False, default=0)
-    """How many slots had words of their own beside a nested node; decoupled form does not say which."""
+    """The number of slots with words next to a nested node; decoupled form drops such words."""
 
     def __post_init__(self) -> None:
         if "" in self.words:
             raise FrameError(f"word {self.words.index('')} of a frame is empty")
         if not self.skeleton.is_skeleton:
-            raise FrameError("the skeleton of a frame holds words: build the frame with Frame.from_tree")
+            raise FrameError("the skeleton of a frame contains words: build the frame with Frame.from_tree")
         n_leaves = len(leaf_labels(self.skeleton))
         if len(self.spans) != n_leaves:
             raise FrameError(f"the skeleton has {n_leaves} utterance leaves but there are {len(self.spans)} spans")
@@ -57,14 +61,14 @@ class Frame:
         for span in self.spans:
             if not end <= span.start <= span.end <= len(self.words):
                 raise FrameError(
-                    f"span {tuple(span)} is out of order or out of range: spans go from left to right, "
-                    f"do not overlap and end at {len(self.words)} at the latest"
+                    f"span {tuple(span)} is out of order or out of range: spans must go from left to right, "
+                    f"must not overlap, and must end by word {len(self.words)}"
                 )
             end = span.end
 
     @classmethod
     def from_brackets(cls, text: str, utterance: str | None = None) -> Frame:
-        """Return the frame of TOP text; `utterance` is the text as the user typed it, by default the parse's words."""
+        """Return the frame of TOP text; `utterance` is what the user typed, by default the words of the parse."""
         return cls._from_events(scan_brackets(text), utterance)
 
     @classmethod
@@ -74,9 +78,10 @@ class Frame:
 
     @classmethod
     def from_chars(cls, utterance: str, skeleton: Node, chars: Sequence[Span], cuts: Iterable[int] = ()) -> Frame:
-        """Return the frame of an utterance whose leaves cover the given characters; one that two share is the first's.
+        """Return the frame of an utterance whose leaves cover the given characters.
 
-        Words stand between blanks, and are divided where a leaf begins or ends and at the characters `cuts`.
+        The words are those between whitespace, split where a leaf begins or ends and at the positions `cuts`. Where
+        two leaves overlap, the first keeps what they share.
 
         >>> Frame.from_chars("at 8am", Node("IN:A", [Node("SL:B")]), [Span(3, 4)]).to_brackets()
         '[IN:A [SL:B 8 ] ]'
@@ -92,7 +97,7 @@ class Frame:
         outline: list[str | None] = []
         spans: list[Span] = []
         n_mixed = 0
-        path: list[list[int]] = []  # of each open node: the word it starts at, its child nodes, its own words
+        path: list[list[int]] = []  # of each open node: first word, number of child nodes, number of own words
         for kind, text in events:
             if kind is Kind.WORD:
                 words.append(text)
@@ -122,7 +127,7 @@ class Frame:
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The utterance leaves from left to right, each with the user's own text."""
+        """The utterance leaves from left to right."""
         labels = leaf_labels(self.skeleton)
         return tuple(self._leaf(label, span) for label, span in zip(labels, self.spans, strict=True))
 
@@ -140,7 +145,7 @@ class Frame:
         return format_brackets(self.tree)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the frame as a value that `json.dumps` can write."""
+        """Return the frame as a value that `json.dumps` accepts."""
         return {
             "utterance": self.utterance,
             "words": list(self.words),
@@ -150,21 +155,23 @@ class Frame:
 
     @classmethod
     def from_json(cls, value: object) -> Frame:
-        """Return the frame that `to_json` wrote."""
+        """Return the frame of a value that `to_json` returned."""
         keys = ("utterance", "words", "skeleton", "spans")
         if not isinstance(value, Mapping) or set(value) != set(keys):
-            raise FrameError(f"a frame in JSON is an object with the keys {', '.join(keys)}, got {value!r:.80}")
+            raise FrameError(f"a frame in JSON must be an object with the keys {', '.join(keys)}, got {value!r:.80}")
         words, spans, utterance = value["words"], value["spans"], value["utterance"]
         if not isinstance(utterance, str) or not _is_list_of_words(words):
-            raise FrameError("a frame in JSON has its 'utterance' as a text and its 'words' as a list of texts")
+            raise FrameError(
+                "a frame in JSON must have 'utterance' as a string and 'words' as a list of non-empty strings"
+            )
         if not isinstance(spans, Sequence) or not all(_is_pair(span) for span in spans):
-            raise FrameError("a frame in JSON has its 'spans' as a list of [start, end] pairs of whole numbers")
+            raise FrameError("a frame in JSON must have 'spans' as a list of [start, end] pairs of integers")
         frame = cls(tuple(words), tree_from_rows(value["skeleton"]), tuple(Span(*span) for span in spans), utterance)
         frame._check_utterance()
         return frame
 
     def _check_utterance(self) -> None:
-        """Raise now, not at the first quotation, if utterance and words differ by more than blanks."""
+        """Raise early, not when a leaf is quoted, if utterance and words differ by more than whitespace."""
         if "".join(self.utterance.split()) != "".join(self.words):
             _ = self.offsets
 
@@ -174,7 +181,7 @@ class Frame:
 
 @lru_cache(maxsize=1 << 16)
 def leaf_labels(skeleton: Node) -> tuple[str, ...]:
-    """Return the labels of a skeleton's utterance leaves from left to right: its slots without children.
+    """Return the labels of the utterance leaves of a skeleton, from left to right.
 
     >>> leaf_labels(Node("IN:A", [Node("SL:B", [Node("IN:C")]), Node("SL:D")]))
     ('SL:D',)
@@ -183,7 +190,7 @@ def leaf_labels(skeleton: Node) -> tuple[str, ...]:
 
 
 def walk_leaves(skeleton: Node) -> Iterator[tuple[Kind, str, bool]]:
-    """Yield the walk over a skeleton, with True where an utterance leaf closes.
+    """Yield the events of a skeleton, each with whether it closes an utterance leaf.
 
     >>> [is_leaf for _, _, is_leaf in walk_leaves(Node("IN:A", [Node("SL:B")]))]
     [False, False, True, False]
@@ -204,10 +211,10 @@ def _with_words(skeleton: Node, words: Sequence[str], spans: Iterator[Span]) -> 
 
 @lru_cache(maxsize=1 << 16)
 def _shared_skeleton(outline: tuple[str | None, ...]) -> Node:
-    """Return the skeleton of an outline (labels as they open, None where one closes).
+    """Return the skeleton of an outline: a label where a node opens, None where one closes.
 
-    Rows of a data set share a few thousand skeletons, and those share their subtrees: building each once saves time
-    and makes comparing them a matter of identity.
+    The rows of a data set share a few thousand skeletons, which share subtrees. Building each of them once saves time,
+    and comparing two of them is comparing identities.
     """
     builder = TreeBuilder(_shared_node)
     for label in outline:
@@ -215,7 +222,7 @@ def _shared_skeleton(outline: tuple[str | None, ...]) -> Node:
             builder.close()
         else:
             builder.open(label)
-    assert builder.root is not None  # an outline comes from a whole walk
+    assert builder.root is not None  # the outline of a complete traversal
     return builder.root
 
 

@@ -1,4 +1,8 @@
-"""An immutable labelled ordered tree that may hold words."""
+"""`Node`, an immutable labelled ordered tree.
+
+A child is a node or a word. A label is any text. In TOP trees it is an intent (`IN:`) or a slot (`SL:`); the paper
+calls such a node an *ontology*.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,22 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import NoReturn, final
 
+INTENT_PREFIX = "IN:"
+SLOT_PREFIX = "SL:"
+TOP_PREFIXES = (INTENT_PREFIX, SLOT_PREFIX)
+
+
+def is_slot(label: str) -> bool:
+    """Return whether `label` names a slot.
+
+    >>> is_slot("SL:TODO"), is_slot("IN:CREATE_REMINDER")
+    (True, False)
+    """
+    return label.startswith(SLOT_PREFIX)
+
 
 class Kind(Enum):
-    """What happens at one step of a walk over a tree."""
+    """The kind of an event in the traversal of a tree."""
 
     OPEN = "open"
     WORD = "word"
@@ -16,15 +33,15 @@ class Kind(Enum):
 
 
 Event = tuple[Kind, str]
-"""One step of a walk: a node opens or closes (with its label), or a word stands."""
+"""One step of a traversal: a node opens or closes (with its label), or a word occurs."""
 
 
 @final
 class Node:
     """A label and its children, each a node or a word.
 
-    A tree without words is a *skeleton*. Nothing here recurses, so a tree may be as deep as memory allows; the hash is
-    computed once from the children's hashes, so that trees are cheap as dictionary keys.
+    A tree without words is a *skeleton*. No method recurses, so depth is limited by memory only. The hash is computed
+    once, from the hashes of the children, which makes trees cheap dictionary keys.
 
     >>> Node("IN:A", [Node("SL:B", ["two", "words"])])
     Node('[IN:A [SL:B two words ] ]')
@@ -39,9 +56,11 @@ class Node:
 
     def __init__(self, label: str, children: Iterable[Node | str] = ()) -> None:
         if not isinstance(label, str) or not label:
-            raise TypeError(f"a label is a string that is not empty, got {label!r}")
+            raise TypeError(f"a label must be a non-empty string, got {label!r}")
         if isinstance(children, str):
-            raise TypeError(f"the children of {label!r} are a list of nodes and words, not the text {children!r:.40}")
+            raise TypeError(
+                f"the children of {label!r} must be a list of nodes and words, not the text {children!r:.40}"
+            )
         children = tuple(children)
         is_skeleton = True
         for child in children:
@@ -50,7 +69,7 @@ class Node:
             elif isinstance(child, str):
                 is_skeleton = False
             else:
-                raise TypeError(f"a child of {label!r} is a Node or a word, got {type(child).__name__}")
+                raise TypeError(f"a child of {label!r} must be a Node or a word, got {type(child).__name__}")
         set_ = object.__setattr__
         set_(self, "label", label)
         set_(self, "children", children)
@@ -58,7 +77,7 @@ class Node:
         set_(self, "_hash", hash((label, children)))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Node cannot be changed: make a new one instead of setting {name!r}")
+        raise AttributeError(f"a Node cannot be changed: create a new one instead of setting {name!r}")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a Node cannot be changed: {name!r} cannot be deleted")
@@ -86,20 +105,19 @@ class Node:
         return True
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Flat, because copying and pickling a nested value recurses and a deep tree would not survive it.
+        # Flat, because copying and pickling a nested value recurses, which fails on a deep tree.
         return build_tree, (tuple((kind.value, text) for kind, text in self.events()),)
 
     def __repr__(self) -> str:
-        parts = {Kind.OPEN: "[{}", Kind.WORD: "{}", Kind.CLOSE: "]"}
-        return f"Node({' '.join(parts[kind].format(text) for kind, text in self.events())!r})"
+        return f"Node({write_events(self, str, str)!r})"
 
     def _repr_svg_(self) -> str:
-        from treepiece.trees.svg import svg
+        from treepiece.trees.drawing import svg
 
         return svg(self)
 
     def events(self) -> Iterator[Event]:
-        """Walk the tree from left to right.
+        """Yield the events of a depth-first traversal from left to right.
 
         >>> [text for _, text in Node("A", [Node("B", ["w"])]).events()]
         ['A', 'B', 'w', 'B', 'A']
@@ -128,12 +146,12 @@ class Node:
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes the tree has, words not counted."""
+        """The number of nodes, not counting words."""
         return sum(1 for _ in self.nodes())
 
     @property
     def depth(self) -> int:
-        """How many nodes the longest path down from the root has.
+        """The number of nodes on the longest path down from the root.
 
         >>> Node("A", [Node("B"), Node("C", [Node("D")])]).depth
         3
@@ -148,10 +166,22 @@ class Node:
         return deepest
 
 
-class TreeBuilder:
-    """Builds a tree from the steps of a walk; `root` is the tree once its root has closed.
+def write_events(tree: Node, write_label: Callable[[str], str], write_word: Callable[[str], str]) -> str:
+    """Return a tree as brackets, its labels and words as the two functions write them.
 
-    `make` builds each node, for callers that want to share equal ones.
+    >>> write_events(Node("a", [Node("b", ["w"])]), str.upper, str)
+    '[A [B w ] ]'
+    """
+    return " ".join(
+        "]" if kind is Kind.CLOSE else f"[{write_label(text)}" if kind is Kind.OPEN else write_word(text)
+        for kind, text in tree.events()
+    )
+
+
+class TreeBuilder:
+    """Builds a tree event by event; `root` is the tree once its root node has closed.
+
+    `make` creates each node, for callers that share equal nodes.
 
     >>> builder = TreeBuilder()
     >>> builder.open("A"); builder.word("w"); builder.close()
@@ -165,15 +195,15 @@ class TreeBuilder:
         self._open: list[tuple[str, list[Node | str]]] = []
 
     def open(self, label: str) -> None:
-        """Start a node below the innermost open one."""
+        """Open a node below the innermost open node."""
         self._open.append((label, []))
 
     def word(self, word: str) -> None:
-        """Put a word below the innermost open node."""
+        """Add a word to the innermost open node."""
         self._open[-1][1].append(word)
 
     def close(self) -> None:
-        """End the innermost open node."""
+        """Close the innermost open node."""
         label, children = self._open.pop()
         node = self._make(label, tuple(children))
         if self._open:
@@ -183,7 +213,7 @@ class TreeBuilder:
 
 
 def build_tree(events: Iterable[tuple[Kind | str, str]]) -> Node:
-    """Return the tree that a walk describes; the inverse of `Node.events`."""
+    """Return the tree with the given events; the inverse of `Node.events`."""
     builder = TreeBuilder()
     for kind, text in events:
         match Kind(kind):
@@ -194,5 +224,5 @@ def build_tree(events: Iterable[tuple[Kind | str, str]]) -> Node:
             case Kind.CLOSE:
                 builder.close()
     if builder.root is None:
-        raise ValueError("the walk ends before its root closes")
+        raise ValueError("the events end before the root closes")
     return builder.root

@@ -31,7 +31,7 @@ export function fetchModel(signal) {
 }
 
 /**
- * Return the readings of a text.
+ * Return the candidates of a text.
  * @param {string} text
  * @param {number} nbest
  * @param {AbortSignal} signal

@@ -7,16 +7,16 @@ const COPIED = 1500; // milliseconds for which the button says so
 /**
  * @typedef {object} Taken
  * @property {string} text
- * @property {import("./reading.js").Reading} reading
- * @property {number} chosen  which of the readings it is
+ * @property {import("./candidate.js").Candidate} candidate
+ * @property {number} chosen  which of the candidates it is
  * @property {number} nbest  how many were asked for
  * @property {string} model
  */
 
 /** @type {Record<string, (taken: Taken) => string | null>} */
 const FORMATS = {
-  JSON: ({ text, reading }) => JSON.stringify({ text, ...reading }, null, 2),
-  TOP: ({ reading }) => reading.tree,
+  JSON: ({ text, candidate }) => JSON.stringify({ text, ...candidate }, null, 2),
+  TOP: ({ candidate }) => candidate.tree,
   Python: ({ text, chosen, nbest, model }) =>
     // A string of JSON is one of Python.
     [
@@ -24,8 +24,8 @@ const FORMATS = {
       "",
       `parser = Parser.load(${JSON.stringify(model)})`,
       `result = parser(${JSON.stringify(text)}, nbest=${nbest})`,
-      `reading = result.candidates[${chosen}]`,
-      "print(reading.tree, reading.confidence)",
+      `candidate = result.candidates[${chosen}]`,
+      "print(candidate.tree, candidate.confidence)",
     ].join("\n"),
 };
 

@@ -1,18 +1,18 @@
 // The tree as SVG. Colours come from classes, so that a change of the theme needs no new drawing.
 
 import { labelParts, percent, svg } from "./dom.js";
-import { BOX, layOut } from "./layout.js";
-import { unitClass } from "./reading.js";
+import { BOX, HOLE, layOut, layOutline } from "./layout.js";
+import { unitClass } from "./candidate.js";
 
 const BADGE = 9; // radius
 const PADDING = 12;
 const LONGEST = 36; // characters of a leaf's words; the tooltip has all of them
 const LABEL_SIZE = 12.5;
 const WORDS_SIZE = 14;
-const SMALLEST = 0.85; // how far a wide tree is made smaller before it scrolls
+const SMALLEST = 0.85; // how far a wide tree is made smaller before it becomes an outline, and that before it scrolls
 
-/** @typedef {import("./reading.js").Reading} Reading */
-/** @typedef {import("./reading.js").TreeNode} TreeNode */
+/** @typedef {import("./candidate.js").Candidate} Candidate */
+/** @typedef {import("./candidate.js").TreeNode} TreeNode */
 /** @typedef {import("./layout.js").Place} Place */
 
 const canvas = document.createElement("canvas").getContext("2d");
@@ -31,17 +31,20 @@ function measure(text, family, size) {
 /**
  * Return a drawing of a tree, and a function that shows it as it is after a number of passes.
  * @param {TreeNode[]} nodes
- * @param {Reading} reading
+ * @param {Candidate} candidate
  * @param {import("./steps.js").Schedule} schedule
+ * @param {number} room  how wide it may be
  */
-export function draw(nodes, reading, schedule) {
+export function draw(nodes, candidate, schedule, room) {
   const badge = nodes[0].unit === null ? 0 : 2 * BADGE + 6;
-  const shown = nodes.map((node) => (node.leaf === null ? "" : shorten(reading.leaves[node.leaf].text)));
+  const shown = nodes.map((node) => (node.leaf === null ? "" : shorten(candidate.leaves[node.leaf].text)));
   const boxes = nodes.map((node) => measure(node.label, "--mono", LABEL_SIZE) + badge + 2 * PADDING);
   const below = shown.map((text) => (text ? measure(text, "--sans", WORDS_SIZE) + 8 : 0));
-  const { places, width, height } = layOut(nodes, boxes, below);
+  const tree = layOut(nodes, boxes, below);
+  const isOutline = tree.width * SMALLEST > room;
+  const { places, width, height } = isOutline ? layOutline(nodes, boxes, below) : tree;
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "drawing" });
-  drawing.setAttribute("aria-label", `Tree: ${reading.tree ?? reading.skeleton}`);
+  drawing.setAttribute("aria-label", `Tree: ${candidate.tree ?? candidate.skeleton}`);
   drawing.style.maxWidth = `${width}px`;
   drawing.style.minWidth = `${width * SMALLEST}px`;
   /** @type {{part: Element, from: number, until: number}[]} */
@@ -54,13 +57,14 @@ export function draw(nodes, reading, schedule) {
     if (node.parent === null) return;
     const [begin, end] = [schedule.nodes[node.parent], schedule.nodes[place]];
     const isCut = node.unit !== nodes[node.parent].unit;
-    add(edge(node, places[node.parent], places[place], isCut), isCut ? begin : end);
+    const d = isOutline ? corner(places[node.parent], places[place]) : curve(places[node.parent], places[place]);
+    add(svg("path", { d, class: `edge ${isCut ? "cut" : unitClass(node.unit)}` }), isCut ? begin : end);
     if (isCut) add(hole(places[place]), begin, end);
   });
   nodes.forEach((node, place) => {
     add(box(node, place, places[place], badge), schedule.nodes[place]);
     if (node.leaf !== null) {
-      add(words(node, reading.leaves[node.leaf], shown[place], places[place]), schedule.leaves[node.leaf]);
+      add(words(node, candidate.leaves[node.leaf], shown[place], places[place]), schedule.leaves[node.leaf]);
     }
   });
   const show = (/** @type {number} */ pass) => {
@@ -76,27 +80,34 @@ function shorten(text) {
 }
 
 /**
- * @param {TreeNode} node
+ * Return the edge between two nodes of a tree.
  * @param {Place} from
  * @param {Place} to
- * @param {boolean} isCut
  */
-function edge(node, from, to, isCut) {
+function curve(from, to) {
   const [top, bottom] = [from.y + BOX, to.y];
   const middle = (top + bottom) / 2;
-  const d = `M${from.x} ${top}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${bottom}`;
-  return svg("path", { d, class: `edge ${isCut ? "cut" : unitClass(node.unit)}` });
+  return `M${from.x} ${top}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${bottom}`;
+}
+
+/**
+ * Return the edge between two nodes of an outline.
+ * @param {Place} from
+ * @param {Place} to
+ */
+function corner(from, to) {
+  return `M${from.x - from.width / 2 + 8} ${from.y + BOX}V${to.y + BOX / 2}H${to.x - to.width / 2}`;
 }
 
 /**
  * Return the placeholder at which a unit will be joined.
  * @param {Place} place
  */
-function hole({ x, y }) {
+function hole({ hole: x, y }) {
   return svg(
     "g",
     { class: "hole" },
-    svg("rect", { x: x - 22, y, width: 44, height: BOX, rx: 8 }),
+    svg("rect", { x: x - HOLE / 2, y, width: HOLE, height: BOX, rx: 8 }),
     svg("text", { x, y: y + 18, "text-anchor": "middle" }, "_"),
   );
 }
@@ -126,11 +137,11 @@ function box(node, number, { x, y, width }, badge) {
 
 /**
  * @param {TreeNode} node
- * @param {import("./reading.js").Leaf} leaf
+ * @param {import("./candidate.js").Leaf} leaf
  * @param {string} text
  * @param {Place} place
  */
-function words(node, leaf, text, { x, y }) {
+function words(node, leaf, text, { words: x, y }) {
   const width = measure(text, "--sans", WORDS_SIZE);
   const line = y + BOX + 26;
   return svg(
@@ -139,8 +150,17 @@ function words(node, leaf, text, { x, y }) {
     svg("title", {}, `${leaf.label} “${leaf.text}”: ${percent(leaf.confidence)}`),
     svg("text", { x, y: line - 6, "text-anchor": "middle" }, text),
     svg("line", { x1: x - width / 2, x2: x + width / 2, y1: line, y2: line }),
-    svg("text", { class: "sure", x, y: line + 14, "text-anchor": "middle" }, percent(leaf.confidence)),
+    svg("text", { class: "confidence", x, y: line + 14, "text-anchor": "middle" }, percent(leaf.confidence)),
   );
+}
+
+/**
+ * Return how wide a drawing may be in its box.
+ * @param {HTMLElement} target
+ */
+export function roomIn(target) {
+  const { paddingLeft, paddingRight } = getComputedStyle(target);
+  return target.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
 }
 
 /**

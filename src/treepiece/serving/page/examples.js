@@ -1,4 +1,4 @@
-// Requests that show what the model inside treepiece can do; the first is there when the page opens.
+// Requests that show what the bundled model can do; the page opens with the first.
 
 export const EXAMPLES = [
   "remind me to text grace tonight",

@@ -1,7 +1,7 @@
-// The passes of a decoder as a lane: a cell for each, as wide in every lane, and below them what is written.
+// The passes of a decoder as a lane: a cell for each, as wide in every lane, and below them what each generates.
 
 import { html, labelParts } from "./dom.js";
-import { unitClass } from "./reading.js";
+import { unitClass } from "./candidate.js";
 
 const FEWEST_CELLS = 12; // so that a pass is never drawn as wide as a page
 
@@ -14,38 +14,38 @@ const FEWEST_CELLS = 12; // so that a pass is never drawn as wide as a page
  * @typedef {{title: string, steps: Step[]}} Lane
  */
 
-/** @typedef {import("./reading.js").Reading} Reading */
+/** @typedef {import("./candidate.js").Candidate} Candidate */
 
 /**
- * Return the lane of the model that is served; null if it is itself the one that writes token by token.
+ * Return the lane of the model that is served; null if it is itself the one that decodes token by token.
  * @param {string} kind
- * @param {Reading} reading
+ * @param {Candidate} candidate
  * @returns {Lane | null}
  */
-export function ownLane(kind, reading) {
+export function ownLane(kind, candidate) {
   if (kind === "ar") return null;
   if (kind === "nar") {
     const step = { shown: ["the whole tree"], said: "the whole tree", style: "no-unit" };
     return { title: "This model, all at once", steps: [step] };
   }
-  const steps = reading.units.map((unit, place) => ({
+  const steps = candidate.units.map((unit, place) => ({
     shown: [html("b", { class: "badge" }, String(place + 1)), html("code", {}, unit)],
     said: place ? `unit ${place + 1}, joined at a placeholder` : "unit 1",
     style: unitClass(place),
   }));
-  if (reading.leaves.length) {
-    const quoted = reading.leaves.map((leaf) => `“${leaf.text}”`).join(" · ");
+  if (candidate.leaves.length) {
+    const quoted = candidate.leaves.map((leaf) => `“${leaf.text}”`).join(" · ");
     steps.push({ shown: ["all words at once ", html("b", {}, quoted)], said: "all words at once", style: "no-unit" });
   }
-  if (reading.passes > steps.length) {
-    const said = "read once more, beside the other readings";
+  if (candidate.passes > steps.length) {
+    const said = "reranked with the other candidates";
     steps.push({ shown: [said], said, style: "no-unit" });
   }
   return { title: "TreePiece", steps };
 }
 
 /**
- * Return the lane of a decoder that writes token by token.
+ * Return the lane of a decoder that generates token by token.
  * @param {import("./steps.js").Token[]} tokens
  * @returns {Lane}
  */

@@ -4,17 +4,17 @@ import { fetchModel, fetchParse, Gone, hasToken, Problem, useToken } from "./api
 import { Asker } from "./asking.js";
 import { Copying } from "./copying.js";
 import { byId, html } from "./dom.js";
-import { draw, place } from "./drawing.js";
+import { draw, place, roomIn } from "./drawing.js";
 import { EXAMPLES } from "./examples.js";
-import { showConfidence, showModel, showReadings, showTimes, stepReading } from "./facts.js";
+import { showConfidence, showModel, showCandidates, showTimes, stepCandidate } from "./summary.js";
 import { linkedText, linkText, whole } from "./link.js";
 import { showProblem } from "./notices.js";
-import { nodesOf } from "./reading.js";
+import { nodesOf } from "./candidate.js";
 import { Replay } from "./replay.js";
 import { scheduleOf, tokensOf } from "./steps.js";
 import { linkLeaves, showUtterance } from "./utterance.js";
 
-const READINGS = 4; // the best and three others
+const CANDIDATES = 4; // the best and three others
 const LETTERS = "input:not([type=radio]):not([type=range])"; // what has a use of its own for letters
 const ARROWS = "input, .tree, pre"; // and what for arrows
 const AGAIN = 4000; // milliseconds until a server that is gone is asked again
@@ -35,12 +35,12 @@ let again = 0;
 async function fetchAnswer(text, signal) {
   model ??= await fetchModel(signal);
   showModel(byId("model"), model);
-  return fetchParse(text, readingsWanted(), signal);
+  return fetchParse(text, candidatesWanted(), signal);
 }
 
-/** Return how many readings are asked for: a non-autoregressive model has one. */
-function readingsWanted() {
-  return model.kind === "nar" ? 1 : Math.min(READINGS, model.limits.nbest, model.limits.readings);
+/** Return how many candidates are asked for: a non-autoregressive model has one. */
+function candidatesWanted() {
+  return model.kind === "nar" ? 1 : Math.min(CANDIDATES, model.limits.nbest, model.limits.candidates);
 }
 
 /** @param {number} seconds */
@@ -53,30 +53,30 @@ function onWait(seconds) {
 function onAnswer(answer) {
   settle();
   linkText(answer.text);
-  const readings = answer.nbest ?? [answer];
-  const choose = (/** @type {number} */ chosen) => showReading(answer.text, readings, chosen);
-  showReadings(byId("readings"), readings, choose);
-  showTimes(byId("times"), answer.milliseconds, readingsWanted());
+  const candidates = answer.nbest ?? [answer];
+  const choose = (/** @type {number} */ chosen) => showCandidate(answer.text, candidates, chosen);
+  showCandidates(byId("candidates"), candidates, choose);
+  showTimes(byId("times"), answer.milliseconds, candidatesWanted());
   result.hidden = false; // before anything is measured
   choose(0);
 }
 
 /**
  * @param {string} text
- * @param {import("./reading.js").Reading[]} readings
+ * @param {import("./candidate.js").Candidate[]} candidates
  * @param {number} chosen
  */
-function showReading(text, readings, chosen) {
-  const reading = readings[chosen];
-  const nodes = nodesOf(reading);
-  const tokens = tokensOf(nodes, reading);
-  const schedule = scheduleOf(model.kind, nodes, reading, tokens);
-  const marks = showUtterance(byId("utterance"), text, reading, nodes);
-  const { drawing, show } = draw(nodes, reading, schedule);
+function showCandidate(text, candidates, chosen) {
+  const candidate = candidates[chosen];
+  const nodes = nodesOf(candidate);
+  const tokens = tokensOf(nodes, candidate);
+  const schedule = scheduleOf(model.kind, nodes, candidate, tokens);
+  const marks = showUtterance(byId("utterance"), text, candidate, nodes);
+  const { drawing, show } = draw(nodes, candidate, schedule, roomIn(byId("tree")));
   place(byId("tree"), drawing);
-  showConfidence(byId("confidence"), reading.confidence);
-  copying.load({ text, reading, chosen, nbest: readingsWanted(), model: model.name });
-  replay.load(model.kind, reading, tokens, (pass) => {
+  showConfidence(byId("confidence"), candidate.confidence);
+  copying.load({ text, candidate, chosen, nbest: candidatesWanted(), model: model.name });
+  replay.load(model.kind, candidate, tokens, (pass) => {
     show(pass);
     marks.forEach((mark, leaf) => mark.classList.toggle("pending", pass < schedule.leaves[leaf]));
   });
@@ -159,8 +159,8 @@ function onKey(event) {
 
 const fieldKeys = {
   Escape: clear,
-  ArrowDown: () => result.hidden || stepReading(byId("readings"), 1),
-  ArrowUp: () => result.hidden || stepReading(byId("readings"), -1),
+  ArrowDown: () => result.hidden || stepCandidate(byId("candidates"), 1),
+  ArrowUp: () => result.hidden || stepCandidate(byId("candidates"), -1),
 };
 
 const pageKeys = {

@@ -1,4 +1,4 @@
-// The decoding played pass by pass: this model beside one that writes token by token, each on the same clock.
+// The decoding played pass by pass: this model beside one that decodes token by token, each on the same clock.
 
 import { byId } from "./dom.js";
 import { drawLane, ownLane, passes, tokenLane } from "./lanes.js";
@@ -6,12 +6,11 @@ import { Player } from "./player.js";
 
 const NOTES = {
   treepiece:
-    "A pass has to wait for the one before it. TreePiece needs one for each unit and one for all words, the " +
-    "autoregressive baseline one for each label, bracket and end of a slot. The runtime joins the first unit and its " +
-    "words, so that a tree of a single unit often takes no more than one run of the model. Where there are several " +
-    "readings to choose from, some models read them all once more, in one pass.",
-  nar: "A non-autoregressive decoder writes everything in one pass, and cannot look at what it wrote.",
-  ar: "This model is a baseline: each pass writes one token and has to wait for the one before it.",
+    "Each pass waits for the one before it. TreePiece takes one pass for each unit and one for all words; the " +
+    "autoregressive baseline takes one for each label, bracket and end of a slot. If the parser is not confident " +
+    "enough, it takes one more pass, in which a reranker scores several candidates.",
+  nar: "A non-autoregressive decoder generates everything in one pass, and cannot see its own output.",
+  ar: "This model is a baseline: each pass generates one token and waits for the one before it.",
 };
 
 export class Replay {
@@ -28,14 +27,14 @@ export class Replay {
   }
 
   /**
-   * Take a reading, and show it finished.
+   * Take a candidate, and show it finished.
    * @param {string} kind
-   * @param {import("./reading.js").Reading} reading
+   * @param {import("./candidate.js").Candidate} candidate
    * @param {import("./steps.js").Token[]} tokens
    * @param {(pass: number) => void} showTree
    */
-  load(kind, reading, tokens, showTree) {
-    const own = ownLane(kind, reading);
+  load(kind, candidate, tokens, showTree) {
+    const own = ownLane(kind, candidate);
     this.lanes = [own, tokenLane(tokens)].filter((lane) => lane !== null);
     const longest = Math.max(...this.lanes.map((lane) => lane.steps.length));
     const drawn = this.lanes.map((lane) => drawLane(lane, longest));
@@ -63,11 +62,11 @@ export class Replay {
   }
 
   /**
-   * Return in words what each lane writes in a pass.
+   * Return in words what each lane generates in a pass.
    * @param {number} pass
    */
   say(pass) {
-    if (pass === 0) return "Nothing is written yet.";
+    if (pass === 0) return "Nothing is generated yet.";
     const parts = this.lanes.map(({ title, steps }) => `${title}: ${steps[pass - 1]?.said ?? "done"}`);
     return `${parts.join(". ")}.`;
   }

@@ -1,24 +1,24 @@
-// What a decoder writes in each of its passes, for this model and for one that writes token by token.
+// What a decoder generates in each of its passes, for this model and for one that decodes token by token.
 
-/** @typedef {import("./reading.js").Reading} Reading */
-/** @typedef {import("./reading.js").TreeNode} TreeNode */
+/** @typedef {import("./candidate.js").Candidate} Candidate */
+/** @typedef {import("./candidate.js").TreeNode} TreeNode */
 
 /**
  * @typedef {{kind: "open" | "first" | "last" | "close", node: number, text: string}} Token
- * @typedef {{nodes: number[], leaves: number[]}} Schedule  the pass in which each is written
+ * @typedef {{nodes: number[], leaves: number[]}} Schedule  the pass in which each is generated
  */
 
 /**
- * Return the tokens that the autoregressive parser writes for a tree, one a pass, as `LinearVocabulary.write` does:
+ * Return the tokens that the autoregressive parser generates for a tree, one a pass, as `TokenVocabulary.write` does:
  * a label opens a node, a leaf points at its first and its last word, a bracket closes.
  *
  *     [IN:A [SL:B two words ] ]   is   IN:A  SL:B  two  words  ]  ]
  *
  * @param {TreeNode[]} nodes
- * @param {Reading} reading
+ * @param {Candidate} candidate
  * @returns {Token[]}
  */
-export function tokensOf(nodes, reading) {
+export function tokensOf(nodes, candidate) {
   /** @type {Token[]} */
   const tokens = [];
   /** @param {number} node */
@@ -26,8 +26,8 @@ export function tokensOf(nodes, reading) {
     const { label, children, leaf } = nodes[node];
     tokens.push({ kind: "open", node, text: label });
     children.forEach(write);
-    if (leaf !== null && reading.leaves[leaf].start < reading.leaves[leaf].end) {
-      const words = reading.leaves[leaf].text.split(/\s+/);
+    if (leaf !== null && candidate.leaves[leaf].start < candidate.leaves[leaf].end) {
+      const words = candidate.leaves[leaf].text.split(/\s+/);
       tokens.push({ kind: "first", node, text: words[0] }, { kind: "last", node, text: words[words.length - 1] });
     }
     tokens.push({ kind: "close", node, text: "]" });
@@ -37,14 +37,14 @@ export function tokensOf(nodes, reading) {
 }
 
 /**
- * Return in which pass of the model that is served each node and the words of each leaf are written.
+ * Return in which pass of the model that is served each node and the words of each leaf are generated.
  * @param {string} kind  treepiece, ar or nar
  * @param {TreeNode[]} nodes
- * @param {Reading} reading
+ * @param {Candidate} candidate
  * @param {Token[]} tokens
  * @returns {Schedule}
  */
-export function scheduleOf(kind, nodes, reading, tokens) {
+export function scheduleOf(kind, nodes, candidate, tokens) {
   const leaves = nodes.filter((node) => node.leaf !== null);
   if (kind === "ar") {
     const passOf = (/** @type {number} */ node, /** @type {string} */ last) =>
@@ -57,6 +57,6 @@ export function scheduleOf(kind, nodes, reading, tokens) {
   if (kind === "nar") return { nodes: nodes.map(() => 1), leaves: leaves.map(() => 1) };
   return {
     nodes: nodes.map((node) => (node.unit ?? 0) + 1),
-    leaves: leaves.map(() => reading.units.length + 1),
+    leaves: leaves.map(() => candidate.units.length + 1),
   };
 }

@@ -1,19 +1,19 @@
 // The text as it was typed, its words underlined where leaves point.
 
 import { html, percent } from "./dom.js";
-import { unitClass } from "./reading.js";
+import { unitClass } from "./candidate.js";
 
 /**
  * @param {HTMLElement} target
  * @param {string} text
- * @param {import("./reading.js").Reading} reading
- * @param {import("./reading.js").TreeNode[]} nodes
+ * @param {import("./candidate.js").Candidate} candidate
+ * @param {import("./candidate.js").TreeNode[]} nodes
  * @returns {HTMLElement[]}  the underlined words of each leaf
  */
-export function showUtterance(target, text, reading, nodes) {
+export function showUtterance(target, text, candidate, nodes) {
   const points = Array.from(text); // the server counts code points, JavaScript UTF-16
   const units = nodes.filter((node) => node.leaf !== null).map((node) => node.unit);
-  const marks = reading.leaves.map((leaf, place) =>
+  const marks = candidate.leaves.map((leaf, place) =>
     html(
       "mark",
       {
@@ -26,7 +26,7 @@ export function showUtterance(target, text, reading, nodes) {
   );
   let end = 0;
   target.replaceChildren();
-  reading.leaves.forEach((leaf, place) => {
+  candidate.leaves.forEach((leaf, place) => {
     target.append(points.slice(end, leaf.start).join(""), marks[place]);
     end = leaf.end;
   });

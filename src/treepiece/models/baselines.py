@@ -1,0 +1,149 @@
+"""The two baselines of the paper, which generate a frame as one sequence of tokens.
+
+The autoregressive parser generates token by token. The non-autoregressive parser predicts the length and then all
+tokens at once (mask-predict with one pass).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from treepiece.data.examples import Example
+from treepiece.decoding.linearization import TokenGrammar, TokenState, TokenVocabulary, decode_tokens
+from treepiece.decoding.parallel import decode_frame
+from treepiece.decoding.search import Logits
+from treepiece.decoding.types import DecodingConfig, Hypothesis
+from treepiece.definition import DecoderConfig
+from treepiece.errors import OptionError
+from treepiece.models.batch import Batch, collate_utterances, pad
+from treepiece.models.encoder import Encoder, EncoderOutput, encode, encode_utterances, to_numpy
+from treepiece.models.losses import LossConfig, cross_entropy
+from treepiece.models.token_decoder import BLANK, TokenDecoder
+from treepiece.text import Subwords
+
+
+class CachedScore:
+    """Scores the next tokens of a search by one step of the decoder, with the cached keys and values of earlier steps.
+
+    Each row extends its parent, a row of the previous step, by one token. Only the previous step is cached, because in
+    a beam search all rows grow by one token per step.
+    """
+
+    def __init__(self, decoder: TokenDecoder, encoded: EncoderOutput) -> None:
+        self._decoder = decoder
+        self._all = self._chosen = decoder.cross_attention_cache(encoded)
+        self._past = decoder.start(self._all)
+        self._items = list(range(len(encoded.states)))  # the utterances of the rows of the previous step
+        self._places: dict[tuple[int, tuple[int, ...]], int] = {(item, ()): item for item in self._items}
+
+    def __call__(self, rows: Sequence[tuple[int, TokenState]]) -> Logits:
+        """Return the logits of the next token of each row; all rows have the same number of tokens."""
+        device = self._all.states.device
+        items = [item for item, _ in rows]
+        if items != self._items:  # in a greedy search they change only when an utterance is complete
+            self._chosen = self._all.select(torch.tensor(items, device=device))
+            self._items = items
+        tokens = torch.tensor([state.tokens[-1] if state.tokens else BLANK for _, state in rows], device=device)
+        parents = [self._places[item, state.tokens[:-1]] for item, state in rows]
+        past = self._past.select(torch.tensor(parents, device=device))
+        logits, self._past = self._decoder.step(tokens, past, self._chosen)
+        self._places = {(item, state.tokens): place for place, (item, state) in enumerate(rows)}
+        return to_numpy(logits)
+
+
+def collate_frames(examples: Sequence[Example], vocabulary: TokenVocabulary, pad_id: int) -> Batch:
+    """Return examples as a batch, with their frames as tokens."""
+    utterances = collate_utterances([example.subwords for example in examples], pad_id)
+    frames = pad([vocabulary.write(example.frame.skeleton, example.spans) for example in examples], BLANK)
+    return Batch(utterances, frames=frames)
+
+
+class AutoregressiveModel(nn.Module):
+    """Encoder and a decoder of two layers."""
+
+    def __init__(self, encoder: Encoder, grammar: TokenGrammar, config: DecoderConfig | None = None) -> None:
+        super().__init__()
+        self.grammar = grammar
+        self.encoder = encoder
+        self.decoder = TokenDecoder(grammar.vocabulary, encoder.width, config or DecoderConfig())
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """Return examples as a batch; the `collate_fn` of a DataLoader."""
+        return collate_frames(examples, self.grammar.vocabulary, self.encoder.pad_id)
+
+    def loss(self, batch: Batch, config: LossConfig | None = None) -> dict[str, Tensor]:
+        """Return the loss of the next token, given all gold tokens before it."""
+        assert batch.frames is not None  # `collate` makes them
+        smoothing = (config or LossConfig()).label_smoothing
+        return {"loss": self.decoder.loss(batch.frames, encode(self.encoder, batch.utterances), smoothing)}
+
+    @torch.no_grad()
+    def parse(
+        self, utterances: Sequence[Subwords], config: DecodingConfig | None = None, *, nbest: int = 1
+    ) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each utterance, the best first; the settings concern TreePiece only."""
+        encoded = encode_utterances(self.encoder, utterances)
+        n_subwords = [len(utterance.offsets) for utterance in utterances]
+        return decode_tokens(n_subwords, lambda: CachedScore(self.decoder, encoded), self.grammar, nbest=nbest)
+
+
+class NonAutoregressiveModel(nn.Module):
+    """Encoder, length predictor and a decoder of two layers."""
+
+    def __init__(self, encoder: Encoder, vocabulary: TokenVocabulary, config: DecoderConfig | None = None) -> None:
+        super().__init__()
+        config = config or DecoderConfig()
+        self.vocabulary = vocabulary
+        self.encoder = encoder
+        self.length = nn.Linear(encoder.width, config.max_length // 2)  # every frame has an even number of tokens
+        self.decoder = TokenDecoder(vocabulary, encoder.width, config)
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """Return examples as a batch; the `collate_fn` of a DataLoader."""
+        return collate_frames(examples, self.vocabulary, self.encoder.pad_id)
+
+    def loss(self, batch: Batch, config: LossConfig | None = None) -> dict[str, Tensor]:
+        """Return the losses by name; `loss` is that of the length plus that of all tokens, given the gold length."""
+        assert batch.frames is not None  # `collate` makes them
+        smoothing = (config or LossConfig()).label_smoothing
+        encoded = encode(self.encoder, batch.utterances)
+        lengths = (batch.frames != BLANK).sum(1)
+        # Frames have an even number of tokens: the classes are 2, 4, 6, ...
+        length = cross_entropy(self.predict_length(encoded), lengths // 2 - 1, smoothing)
+        tokens = cross_entropy(self.decode(lengths, encoded), batch.frames, smoothing)
+        return {"loss": length + tokens, "length": length, "tokens": tokens}
+
+    def predict_length(self, encoded: EncoderOutput) -> Tensor:
+        """Return the logits of 2, 4, 6, ... tokens. Shape: (batch, lengths)."""
+        logits: Tensor = self.length(encoded.states[:, 0])
+        return logits
+
+    def decode(self, lengths: Tensor, encoded: EncoderOutput) -> Tensor:
+        """Return the logits of all tokens of frames of the given lengths. Shape: lengths (batch,)."""
+        n = int(lengths.max())
+        blanks = torch.full((len(lengths), n), BLANK, device=lengths.device)
+        mask = torch.arange(n, device=lengths.device) < lengths.unsqueeze(1)
+        logits: Tensor = self.decoder(blanks, mask.unsqueeze(1), encoded)
+        return logits
+
+    @torch.no_grad()
+    def parse(
+        self, utterances: Sequence[Subwords], config: DecodingConfig | None = None, *, nbest: int = 1
+    ) -> list[list[Hypothesis]]:
+        """Return the hypothesis for each utterance, a list of one; the settings concern TreePiece only."""
+        if nbest != 1:
+            raise OptionError(f"a non-autoregressive parser has one candidate for a text: nbest must be 1, got {nbest}")
+        encoded = encode_utterances(self.encoder, utterances)
+        length_log_p, choice = self.predict_length(encoded).log_softmax(1).max(1)
+        lengths = 2 * (choice + 1)
+        log_p = to_numpy(self.decode(lengths, encoded).log_softmax(2))
+        found = []
+        for rows, length, first, utterance in zip(
+            log_p, lengths.tolist(), length_log_p.tolist(), utterances, strict=True
+        ):
+            n_tokens = self.vocabulary.first_pointer + len(utterance.offsets)
+            found.append([decode_frame(rows[:length, :n_tokens], first, self.vocabulary)])
+        return found

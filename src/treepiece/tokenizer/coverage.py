@@ -1,0 +1,56 @@
+"""Coverage: how many units a tokenizer needs per tree, and which trees it cannot encode."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.trees.node import Node
+
+
+@dataclass(frozen=True)
+class TokenizerScores:
+    """Counts over trees; `units_per_tree` is None if no tree can be encoded.
+
+    `unencodable_seen_labels` counts the unencodable trees all of whose labels are in the vocabulary.
+    """
+
+    trees: int
+    base_units: int | None
+    units: int
+    units_per_tree: float | None
+    unencodable: int
+    unencodable_seen_labels: int
+    roundtrip_failures: int
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """Return the scores as a value that `json.dumps` accepts."""
+        return asdict(self)
+
+
+def evaluate_tokenizer(tokenizer: TreePieceTokenizer, trees: Iterable[Node]) -> TokenizerScores:
+    """Return the scores of a tokenizer on trees; each distinct tree is encoded and decoded once."""
+    counts = Counter(trees)
+    encodings = dict(zip(counts, tokenizer.encode_batch(counts, missing_ok=True), strict=True))
+    n_units = n_encoded = failures = unencodable = seen_labels = 0
+    known = tokenizer.units.known_labels
+    for tree, unit_ids in encodings.items():
+        count = counts[tree]
+        if unit_ids is None:
+            unencodable += count
+            seen_labels += count * all(node.label in known for node in tree.nodes())
+            continue
+        n_encoded += count
+        n_units += count * len(unit_ids)
+        failures += count * (tokenizer.decode(unit_ids) != tree)
+    return TokenizerScores(
+        trees=counts.total(),
+        base_units=tokenizer.report.base_units if tokenizer.report else None,
+        units=len(tokenizer.units),
+        units_per_tree=n_units / n_encoded if n_encoded else None,
+        unencodable=unencodable,
+        unencodable_seen_labels=seen_labels,
+        roundtrip_failures=failures,
+    )
