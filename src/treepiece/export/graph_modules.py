@@ -1,7 +1,8 @@
 """PyTorch modules as ONNX graphs, and the modules that the graphs of all models share.
 
-Everything that does not depend on the utterance is computed before export. Everything that is computed from the states
-of the utterance is a single product.
+Everything that does not depend on the utterance is computed before export, in double precision, so that rounding does
+not depend on the number of threads: a model exported twice has the same graphs. Everything that is computed from the
+states of the utterance is a single product.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from onnx import ModelProto
 from torch import Tensor, nn
 
 from treepiece.models.encoder import Encoder
-from treepiece.models.layers import DecoderLayer, Pointer
+from treepiece.models.layers import Attention, DecoderLayer, Pointer
 from treepiece.models.token_decoder import TokenDecoder
 from treepiece.runtime.sessions import Input, Signature, open_session
 
@@ -138,6 +139,13 @@ def linear(weight: Tensor, bias: Tensor | None = None) -> nn.Linear:
     return layer
 
 
+def _out_after_bias(attention: Attention) -> nn.Linear:
+    """Return the output layer of an attention whose values come without their bias."""
+    out, values = attention.out, attention.value
+    bias = out.bias.double() + out.weight.double() @ values.bias.double()
+    return linear(out.weight, bias.float())
+
+
 class AfterSelfAttention(nn.Module):
     """The rest of a decoder layer: attention over given keys and values, and feed-forward.
 
@@ -150,7 +158,7 @@ class AfterSelfAttention(nn.Module):
         cross = layer.cross_attention
         self.n_heads = cross.n_heads
         self.query = cross.query
-        self.out = linear(cross.out.weight, cross.out.bias + cross.out.weight @ cross.value.bias)
+        self.out = _out_after_bias(cross)
         self.feed_forward = layer.feed_forward
         self.cross_norm, self.forward_norm = layer.cross_norm, layer.forward_norm
 
@@ -172,7 +180,7 @@ class SelfAttention(nn.Module):
             torch.cat([own.query.weight, own.key.weight, own.value.weight]),
             torch.cat([own.query.bias, nothing, nothing]),
         )
-        self.out = linear(own.out.weight, own.out.bias + own.out.weight @ own.value.bias)
+        self.out = _out_after_bias(own)
         self.norm = layer.self_norm
 
     def first(self, x: Tensor) -> tuple[Tensor, Pair]:
@@ -276,8 +284,9 @@ def _fold_keys(pointer: Pointer) -> list[tuple[Tensor, Tensor]]:
     Shape: matrices (width, width) and (1, width), biases (width,) and (1,).
     """
     scale = pointer.query.in_features**-0.5
-    sides = pointer.query.weight.T * scale, pointer.query.bias.unsqueeze(0) * scale
-    return [(side @ pointer.key.weight, side @ pointer.key.bias) for side in sides]
+    sides = pointer.query.weight.T.double() * scale, pointer.query.bias.unsqueeze(0).double() * scale
+    weight, bias = pointer.key.weight.double(), pointer.key.bias.double()
+    return [((side @ weight).float(), (side @ bias).float()) for side in sides]
 
 
 def attend(

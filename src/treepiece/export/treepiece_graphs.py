@@ -14,6 +14,7 @@ the utterance, so the runtime caches their results.
 
 from __future__ import annotations
 
+import copy
 from typing import cast
 
 import torch
@@ -44,7 +45,7 @@ class Fused(nn.Module):
         self.spans = Pointing(model.spans)
         crosses = model.units.layer.cross_attention, model.spans.layer.cross_attention
         self.project = linear(torch.cat([part.weight for cross in crosses for part in (cross.key, cross.value)]))
-        for name, table in _tables(model, self.units, self.spans).items():
+        for name, table in _tables(model).items():
             self.register_buffer(name, table)
 
     def forward(self, ids: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -196,38 +197,43 @@ def _fold_query(pointer: Pointer) -> tuple[Tensor, Tensor]:
     (Q x + q) . (K s + k) = (K' Q x + K' q) . s + a term that all states share, which cancels in the softmax.
     """
     scale = pointer.query.in_features**-0.5
-    keys = pointer.key.weight.T * scale
-    return keys @ pointer.query.weight, keys @ pointer.query.bias
+    keys = pointer.key.weight.T.double() * scale
+    return (keys @ pointer.query.weight.double()).float(), (keys @ pointer.query.bias.double()).float()
 
 
 @torch.no_grad()
-def _tables(model: TreePieceModel, units: AfterSelfAttention, spans: Pointing) -> dict[str, Tensor]:
+def _tables(model: TreePieceModel) -> dict[str, Tensor]:
     """Return the states and queries that do not depend on the utterance, each state next to its query.
 
     `first` is the state of the start symbol, (1, 1, 2 * width). `leaves` has a row for each leaf of each unit that can
     be a whole tree, (leaves, 2 * width); `first_leaf` and `n_leaves` locate the rows of a unit, (units,) each.
+
+    All is computed in double precision and then rounded: sums in single precision depend on the number of threads, and
+    a model exported twice would have different graphs.
     """
-    grammar, states = model.grammar, SkeletonStates(model.spans)
-    start, root = torch.tensor([[model.units.start]]), torch.tensor([[grammar.root]])
-    first = PrefixState(model.units)(start, root).unsqueeze(0)
+    units, spans = copy.deepcopy(model.units).double(), copy.deepcopy(model.spans).double()
+    grammar, states = model.grammar, SkeletonStates(spans)
+    start, root = torch.tensor([[units.start]]), torch.tensor([[grammar.root]])
+    first = PrefixState(units)(start, root).unsqueeze(0)
     allowed = grammar.allowed(grammar.start())
     counts, rows = [], []
     for unit, placeholders in enumerate(grammar.placeholders):
         counts.append(0)
         if allowed[unit] and not placeholders:
             tree = assemble([unit], grammar.vocabulary, Order.PRE)
-            tokens, leaves = read_skeleton(tree, grammar.vocabulary.label_ids, model.spans.closing)
+            tokens, leaves = read_skeleton(tree, grammar.vocabulary.label_ids, spans.closing)
             counts[unit] = len(leaves)
             rows.append(states(torch.tensor([tokens]))[0, list(leaves)])
     n_leaves = torch.tensor(counts)
     # In a batch with larger units, rows after a unit's own are read too, so some must follow the last.
-    rows.append(torch.zeros(max(1, *counts), model.encoder.width))
+    rows.append(torch.zeros(max(1, *counts), model.encoder.width, dtype=torch.float64))
     leaves_ = torch.cat(rows)
+    unit_query, span_query = (decoder.layer.cross_attention.query for decoder in (units, spans))
     return {
-        "first": torch.cat([first, units.query(first)], dim=2),
+        "first": torch.cat([first, unit_query(first)], dim=2).float(),
         "n_leaves": n_leaves.clamp(min=1),  # a graph must not have empty tensors
         "first_leaf": n_leaves.cumsum(0) - n_leaves,
-        "leaves": torch.cat([leaves_, spans.layer.query(leaves_)], dim=1),
+        "leaves": torch.cat([leaves_, span_query(leaves_)], dim=1).float(),
     }
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from treepiece.data.examples import Example
 from treepiece.decoding.linearization import TokenGrammar, TokenState, TokenVocabulary, decode_tokens
-from treepiece.decoding.parallel import decode_frame
+from treepiece.decoding.mask_predict import decode_frame
 from treepiece.decoding.search import Logits
 from treepiece.decoding.types import DecodingConfig, Hypothesis
 from treepiece.definition import DecoderConfig

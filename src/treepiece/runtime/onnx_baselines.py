@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.decoding.linearization import TokenState, decode_tokens
-from treepiece.decoding.parallel import decode_frame
+from treepiece.decoding.mask_predict import decode_frame
 from treepiece.decoding.search import Bools, Logits
 from treepiece.decoding.types import DecodingConfig, Hypothesis
 from treepiece.definition import Definition

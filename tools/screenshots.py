@@ -1,6 +1,6 @@
-"""Takes the pictures of the page that the README shows, from a server with the model that comes with treepiece.
+"""Takes the screenshots of the playground for the README and the docs, with the bundled model.
 
-    python examples/screenshots.py [FOLDER]
+    python -m tools.screenshots [FOLDER]
 
 It needs the extras `serve` and `dev`, a Chromium (on the path, or where TREEPIECE_CHROMIUM says) and Pillow.
 """
@@ -29,7 +29,7 @@ SIZE = (1280, 1375)
 LARGEST = 200_000  # bytes of a picture
 TEXT = "remind me to text grace tonight"
 PICTURES = {"playground.png": "light", "playground-dark.png": "dark"}
-"""Each with its theme; they are one picture for those who read in the light or in the dark."""
+"""The theme of each picture; the README shows the one that matches the theme of the reader."""
 PROGRAMS = (os.environ.get("TREEPIECE_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treepiece.decoding.linearization import TokenVocabulary
-from treepiece.decoding.parallel import Token, best_frame_tokens, best_kinds
+from treepiece.decoding.mask_predict import Token, best_frame_tokens, best_kinds
 from treepiece.errors import OptionError
 from treepiece.trees.frame import Frame
 from treepiece.trees.node import Node, is_slot
