@@ -41,7 +41,7 @@ from treepiece.bundle import CONFIG, DECODING, RUNTIME, SUBWORDS, TOKENIZER, wri
 from treepiece.data.examples import Example, make_examples
 from treepiece.decoding.linearization import TokenGrammar, TokenState
 from treepiece.decoding.search import Bools, Partial, UnitGrammar
-from treepiece.definition import DecoderConfig, Definition, ModelKind
+from treepiece.definition import DecoderConfig, Definition, Extensions, ModelKind
 from treepiece.export.exporter import model_graphs
 from treepiece.export.graph_modules import to_onnx
 from treepiece.export.quantization import quantize, to_bytes
@@ -97,7 +97,8 @@ class Corpus:
         """Return the definition of a model for these trees."""
         tokenizer = self.tokenizer if kind is TREEPIECE else None
         trees, sizes = set(self.skeletons), DecoderConfig()
-        return Definition.of_trees(kind, trees, decoder=sizes, compositional=True, tokenizer=tokenizer)
+        extensions = Extensions(placeholder_label=True, compositional=True) if tokenizer else None
+        return Definition.of_trees(kind, trees, decoder=sizes, tokenizer=tokenizer, extensions=extensions)
 
 
 def measure(corpus: Corpus, rounds: int, rounds_torch: int) -> dict[Setting, dict[str, Milliseconds]]:

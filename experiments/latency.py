@@ -168,7 +168,7 @@ def torch_runs(bundle: Bundle, texts: Sequence[str]) -> dict[str, Run]:
     """Return how to run the weights of a bundle as the paper searches, and its encoder alone, in eager PyTorch."""
     trained = load_model(bundle.folder)
     trained.model.to("cpu")
-    ways = decodings(trained.definition.kind, trained.decoding, has_reranker=trained.definition.reranker)
+    ways = decodings(trained.definition.kind, trained.decoding, has_reranker=trained.definition.extensions.reranker)
     name, trained.decoding = next(iter(ways.items()))
     return {ENCODER: torch_encoder(trained, texts), name: lambda item: trained.parse([texts[item]])}
 

@@ -34,7 +34,7 @@ def decodings(kind: ModelKind, config: DecodingConfig, *, has_reranker: bool) ->
 def load_parsers(folder: str | Path, precision: Precision | None, threads: int | None) -> dict[str, Parser]:
     """Return a parser for each way to search; none shares what it caches with another."""
     first = Parser(folder, precision=precision, threads=threads)
-    ways = decodings(first.definition.kind, first.decoding, has_reranker=first.definition.reranker)
+    ways = decodings(first.definition.kind, first.decoding, has_reranker=first.definition.extensions.reranker)
     return {
         name: Parser(folder, precision=precision, threads=threads, decoding=config) for name, config in ways.items()
     }

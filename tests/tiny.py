@@ -49,12 +49,15 @@ def write_tiny_encoder(folder):
     BertModel(config).save_pretrained(folder)
 
 
-def tiny_model(encoder, kind="treepiece", n_rows=200, *, reranker=False):
-    """Return a very small model with random weights, in which answers differ from text to text."""
+def tiny_model(encoder, kind="treepiece", n_rows=200, *, reranker=False, plain=False):
+    """Return a very small model with random weights, in which answers differ from text to text.
+
+    A plain one is TreePiece as in the paper, without extensions.
+    """
     import torch
 
     from treepiece import TokenizerConfig, TreePieceTokenizer
-    from treepiece.definition import DecoderConfig, Definition, ModelKind
+    from treepiece.definition import DecoderConfig, Definition, Extensions, ModelKind
     from treepiece.models.encoder import load_encoder
     from treepiece.models.trained import TrainedModel, build_model
 
@@ -66,10 +69,8 @@ def tiny_model(encoder, kind="treepiece", n_rows=200, *, reranker=False):
         kind,
         set(skeletons),
         decoder=config,
-        compositional=True,
         tokenizer=units,
-        reranker=reranker,
-        label_logits=True,
+        extensions=None if plain else Extensions(True, True, True, reranker),
     )
     loaded, subwords = load_encoder(str(encoder))
     torch.manual_seed(1)

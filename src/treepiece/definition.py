@@ -46,11 +46,25 @@ class DecoderConfig:
 
 
 @dataclass(frozen=True)
+class Extensions:
+    """What a TreePiece model has beyond the paper; the baselines have none of it.
+
+    With `placeholder_label` the unit decoder also reads the label above the placeholder that it fills. `compositional`
+    embeddings share vectors between units, and `label_logits` come from the subwords (see `models.unit_embeddings`).
+    A `reranker` scores whole frames (see `models.token_decoder`).
+    """
+
+    placeholder_label: bool = False
+    compositional: bool = False
+    label_logits: bool = False
+    reranker: bool = False
+
+
+@dataclass(frozen=True)
 class Definition:
     """The definition of a model except for its encoder; `tokenizer` is None for the baselines.
 
-    `pairs` are the parent and child labels of the training data. The other options are extensions of TreePiece beyond
-    the paper: `compositional` unit embeddings, `label_logits` from the subwords, and a `reranker`.
+    `pairs` are the parent and child labels of the training data.
     """
 
     kind: ModelKind
@@ -58,9 +72,7 @@ class Definition:
     pairs: frozenset[Pair]
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
     tokenizer: TreePieceTokenizer | None = None
-    compositional: bool = False
-    label_logits: bool = False
-    reranker: bool = False
+    extensions: Extensions = field(default_factory=Extensions)
 
     @classmethod
     def of_trees(
@@ -70,14 +82,12 @@ class Definition:
         *,
         decoder: DecoderConfig,
         tokenizer: TreePieceTokenizer | None = None,
-        compositional: bool = False,
-        label_logits: bool = False,
-        reranker: bool = False,
+        extensions: Extensions | None = None,
     ) -> Definition:
         """Return the definition of a model for trees like these."""
         pairs = label_pairs(skeletons)
         labels = tuple(sorted({child for _, child in pairs}))
-        return cls(kind, labels, frozenset(pairs), decoder, tokenizer, compositional, label_logits, reranker)
+        return cls(kind, labels, frozenset(pairs), decoder, tokenizer, extensions or Extensions())
 
     def unit_grammar(self) -> UnitGrammar:
         """Return the grammar of a TreePiece model's units."""
@@ -102,9 +112,7 @@ class Definition:
             "labels": list(self.labels),
             "pairs": [list(pair) for pair in pairs],
             "decoder": asdict(self.decoder),
-            "compositional": self.compositional,
-            "label_logits": self.label_logits,
-            "reranker": self.reranker,
+            "extensions": asdict(self.extensions),
         }
 
     @classmethod
@@ -115,9 +123,10 @@ class Definition:
                 raise BundleError(f"model.{name}: missing")
             if not is_valid(value[name]):
                 raise BundleError(f"model.{name}: not what a model can have: {value[name]!r:.60}")
-        for size in fields(DecoderConfig):
-            if size.name not in value["decoder"]:
-                raise BundleError(f"model.decoder.{size.name}: missing")
+        for part, kind in (("decoder", DecoderConfig), ("extensions", Extensions)):
+            for name in (one.name for one in fields(kind)):
+                if name not in value[part]:
+                    raise BundleError(f"model.{part}.{name}: missing")
         pairs = frozenset((parent, child) for parent, child in value["pairs"])
         for label in {label for pair in pairs for label in pair} - {None, *value["labels"]}:
             raise BundleError(f"model.pairs: the label {label!r:.60} is not among model.labels")
@@ -128,7 +137,7 @@ class Definition:
                 pairs,
                 DecoderConfig(**value["decoder"]),
                 tokenizer,
-                **{name: value[name] for name in ("compositional", "label_logits", "reranker")},
+                Extensions(**value["extensions"]),
             )
         except (TreepieceError, TypeError) as error:
             raise BundleError(f"model.decoder: {error}") from None
@@ -145,7 +154,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "labels": lambda value: isinstance(value, list) and bool(value) and all(isinstance(label, str) for label in value),
     "pairs": lambda value: isinstance(value, list) and all(map(_is_pair, value)),
     "decoder": lambda value: isinstance(value, dict),
-    **dict.fromkeys(("compositional", "label_logits", "reranker"), lambda value: isinstance(value, bool)),
+    "extensions": lambda value: isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()),
 }
 
 

@@ -12,7 +12,7 @@ from strategies import corpora
 
 from treepiece import Node, TokenizerConfig, TreePieceTokenizer, parse_brackets
 from treepiece.data.toy import toy_frames
-from treepiece.definition import DecoderConfig
+from treepiece.definition import DecoderConfig, Extensions
 from treepiece.models.treepiece_model import UnitDecoder
 from treepiece.models.unit_embeddings import N_SIZES, CompositionalEmbedding, part_names, unit_parts
 
@@ -92,7 +92,7 @@ def test_a_unit_trains_what_it_shares_and_nothing_else():
 
 def test_gradients_reach_the_shared_table_and_the_part_of_each_unit():
     torch.manual_seed(0)
-    decoder = UnitDecoder(TOY, 8, DecoderConfig(n_heads=2), compositional=True)
+    decoder = UnitDecoder(TOY, 8, DecoderConfig(n_heads=2), Extensions(compositional=True))
     decoder.symbols()[3].sum().backward()
     assert decoder.embedding.symbols.grad.any(1).nonzero().flatten().tolist() == [3]
     assert decoder.compositional.table.grad.any(1).nonzero().flatten().tolist() == parts_of(3)
@@ -107,7 +107,7 @@ def test_a_saved_state_has_the_table_only():
 
 
 def test_the_embeddings_follow_the_weights():
-    decoder = UnitDecoder(TOY, 8, DecoderConfig(n_heads=2), compositional=True)
+    decoder = UnitDecoder(TOY, 8, DecoderConfig(n_heads=2), Extensions(compositional=True))
     first = decoder.symbols().detach()
     with torch.no_grad():
         decoder.compositional.table.add_(1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from strategies import corpora
 
 from treepiece import TokenizerConfig, TreePieceTokenizer, parse_brackets
-from treepiece.definition import DecoderConfig, Definition, ModelKind
+from treepiece.definition import DecoderConfig, Definition, Extensions, ModelKind
 from treepiece.errors import BundleError
 from treepiece.models.encoder import load_encoder
 from treepiece.models.trained import (
@@ -30,7 +30,7 @@ def definition_of(*texts, label_logits=True):
         trees,
         decoder=DecoderConfig(n_heads=2, max_length=32),
         tokenizer=TreePieceTokenizer.train(trees),
-        label_logits=label_logits,
+        extensions=Extensions(label_logits=label_logits),
     )
 
 
@@ -73,7 +73,7 @@ def test_known_labels_keep_their_logits_when_others_are_added(tiny_encoder, labe
     wider = extend_definition(first, definition_of("[B [M ] [A ] ]"))
     model = build_model(wider, encoder)
     transfer_weights(old, wider, model)
-    assert wider.label_logits is label_logits  # a model that has learned to do without goes on so
+    assert wider.extensions.label_logits is label_logits  # a model that has learned to do without goes on so
     if not label_logits:
         assert model.units.label_logits is None
         return
@@ -88,6 +88,6 @@ def test_a_definition_says_whether_it_has_label_logits():
     definition = definition_of("[M [Z ] ]")
     value = definition.to_json()
     assert Definition.from_json(value, definition.tokenizer) == definition
-    del value["label_logits"]
-    with pytest.raises(BundleError, match=r"model\.label_logits: missing"):
+    del value["extensions"]["label_logits"]
+    with pytest.raises(BundleError, match=r"model\.extensions\.label_logits: missing"):
         Definition.from_json(value, definition.tokenizer)

@@ -8,11 +8,12 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from treepiece.data.examples import too_large
 from treepiece.decoding.linearization import TokenState
-from treepiece.models.baselines import CachedScore
+from treepiece.models.baselines import CachedScore, mask_tokens
 from treepiece.models.batch import collate_spans
 from treepiece.models.encoder import encode_utterances
 from treepiece.models.layers import PADDING, set_dropout
 from treepiece.models.losses import cross_entropy
+from treepiece.models.token_decoder import BLANK
 
 KINDS = ["treepiece", "ar", "nar"]
 
@@ -98,10 +99,38 @@ def test_every_weight_gets_a_gradient(kind, made):
 def test_without_dropout_a_model_in_training_gives_the_same_loss_twice(kind, made):
     model, _, loss = made(kind)
     model.train()
+    # The non-autoregressive model masks tokens at random in training.
+    same = model.eval if kind == "nar" else model.train
     with torch.no_grad():
         assert loss(range(20))["loss"] != loss(range(20))["loss"]
         set_dropout(model, 0.0)
+        same()
         assert loss(range(20))["loss"] == loss(range(20))["loss"]
+
+
+def test_masks_are_random_and_every_frame_has_one():
+    frames = torch.tensor([[5, 6, 7, 8], [9, 4, BLANK, BLANK]] * 300)
+    lengths = (frames != BLANK).sum(1)
+    shown = mask_tokens(frames, lengths)
+    assert ((shown == frames) | (shown == BLANK)).all()
+    n_masked = ((shown == BLANK) & (frames != BLANK)).sum(1)
+    for length in (4, 2):
+        counts = torch.bincount(n_masked[lengths == length], minlength=length + 1).tolist()
+        assert counts[0] == 0
+        assert len(counts) == length + 1
+        assert min(counts[1:]) > 200 / length, "each number of masks is as likely as any other"
+    assert ((shown == BLANK) & (frames != BLANK)).float()[lengths == 4].mean(0).std() < 0.1, "at any position"
+
+
+def test_a_masked_token_is_guessed_from_those_that_are_shown(made):
+    model, _, loss = made("nar")
+    with torch.no_grad():
+        blank = loss([0])["tokens"]
+        model.train()
+        set_dropout(model, 0.0)
+        assert any(loss([0])["tokens"] != blank for _ in range(20))
+        model.eval()
+        assert loss([0])["tokens"] == blank
 
 
 def test_an_example_learns_the_partition_that_it_names(made):

@@ -13,7 +13,7 @@ from treepiece import TokenizerConfig, TreePieceTokenizer
 from treepiece.data.toy import toy_frames
 from treepiece.decoding.linearization import TokenGrammar, TokenVocabulary
 from treepiece.decoding.search import UnitGrammar, label_pairs
-from treepiece.definition import DecoderConfig
+from treepiece.definition import DecoderConfig, Extensions
 from treepiece.evaluation.outcomes import is_valid_frame
 from treepiece.models.baselines import (
     AutoregressiveModel,
@@ -33,7 +33,9 @@ def make(kind, encoder, seed, scale):
     torch.manual_seed(seed)
     model = {
         "treepiece": lambda: TreePieceModel(encoder, UnitGrammar(UNITS, PAIRS, budget=24), CONFIG),
-        "reranker": lambda: TreePieceModel(encoder, UnitGrammar(UNITS, PAIRS, budget=24), CONFIG, reranker=True),
+        "extended": lambda: TreePieceModel(
+            encoder, UnitGrammar(UNITS, PAIRS, budget=24), CONFIG, Extensions(True, True, True, True)
+        ),
         "ar": lambda: AutoregressiveModel(encoder, TokenGrammar(VOCABULARY, PAIRS, budget=40), CONFIG),
         "nar": lambda: NonAutoregressiveModel(encoder, VOCABULARY, CONFIG),
     }[kind]()
@@ -46,7 +48,7 @@ def make(kind, encoder, seed, scale):
 texts = st.lists(st.text(min_size=0, max_size=20), min_size=1, max_size=6)
 
 
-@pytest.mark.parametrize("kind", ["treepiece", "reranker", "ar", "nar"])
+@pytest.mark.parametrize("kind", ["treepiece", "extended", "ar", "nar"])
 @given(texts=texts, seed=st.integers(0, 99), scale=st.sampled_from([0.0, 1.0, 8.0, float("nan")]))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_random_weights_and_random_text_give_valid_frames(kind, encoder, subwords, texts, seed, scale):
@@ -60,7 +62,7 @@ def test_random_weights_and_random_text_give_valid_frames(kind, encoder, subword
             assert kind == "nar" or label_pairs([frame.skeleton]) <= PAIRS
 
 
-@pytest.mark.parametrize("kind", ["treepiece", "reranker", "ar", "nar"])
+@pytest.mark.parametrize("kind", ["treepiece", "extended", "ar", "nar"])
 def test_a_thousand_texts_of_random_bytes_give_valid_frames(kind, encoder, subwords):
     dice = random.Random(0)
     texts = [dice.randbytes(dice.randrange(30)).decode("utf-8", errors="replace") for _ in range(1000)]
@@ -76,7 +78,7 @@ def test_a_thousand_texts_of_random_bytes_give_valid_frames(kind, encoder, subwo
             assert is_valid_frame(Frame.from_chars(text, best.skeleton, [utterance.chars(span) for span in best.spans]))
 
 
-@pytest.mark.parametrize("kind", ["treepiece", "reranker", "ar", "nar"])
+@pytest.mark.parametrize("kind", ["treepiece", "extended", "ar", "nar"])
 def test_an_utterance_is_parsed_alone_as_in_a_batch(kind, encoder, subwords):
     model = make(kind, encoder, seed=3, scale=2.0)
     encoded = subwords.encode_batch(["remind me to call mom", "rain?", "set a timer for ten minutes, please"])
@@ -87,7 +89,7 @@ def test_an_utterance_is_parsed_alone_as_in_a_batch(kind, encoder, subwords):
         assert [p.log_p for p in alone] == pytest.approx([p.log_p for p in parses], abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["treepiece", "reranker", "ar"])
+@pytest.mark.parametrize("kind", ["treepiece", "extended", "ar"])
 def test_several_candidates_are_different_frames_in_order(kind, encoder, subwords):
     model = make(kind, encoder, seed=5, scale=1.0)
     for parses in model.parse(subwords.encode_batch(["play some jazz", "text grace"]), nbest=4):

@@ -96,9 +96,9 @@ def test_a_model_without_a_reranker_gets_one_and_one_with_it_keeps_it(toy, recip
     plain, reranked = recipe(), recipe(reranker_loss_weight=1.0)
     old = new_model(toy(60), plain, NoProgress(), None)
     new = new_model(toy(60), reranked, NoProgress(), old)
-    assert new.definition.reranker
+    assert new.definition.extensions.reranker
     again = new_model([*toy(60), *toy(200, seed=3)], plain, NoProgress(), new)  # with new labels
-    assert again.definition.reranker
+    assert again.definition.extensions.reranker
     known = new.definition.tokenizer.units.labels
     places = [again.definition.tokenizer.units.labels.index(label) for label in known]
     assert len(again.definition.labels) > len(known)

@@ -22,16 +22,34 @@ TEXTS = [row.frame.utterance for row in rows_of(24, seed=7)]
 pytestmark = pytest.mark.slow  # it exports a model
 
 
+def export_with_settings(folder, trained):
+    trained.decoding = DecodingConfig(reranker_weight=0.4, temperatures=Temperatures(1.3, 2.1))
+    return export_tiny(folder, trained)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, tiny_encoder):
-    trained = tiny_model(tiny_encoder, reranker=True)
-    trained.decoding = DecodingConfig(reranker_weight=0.4, temperatures=Temperatures(1.3, 2.1))
-    return export_tiny(tmp_path_factory.mktemp("reranker"), trained)
+    return export_with_settings(tmp_path_factory.mktemp("reranker"), tiny_model(tiny_encoder, reranker=True))
+
+
+@pytest.fixture(scope="module")
+def plain_folder(tmp_path_factory, tiny_encoder):
+    """TreePiece as in the paper, without extensions."""
+    return export_with_settings(tmp_path_factory.mktemp("plain"), tiny_model(tiny_encoder, plain=True))
 
 
 @pytest.mark.parametrize("nbest", [1, 3, 7])
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0])
 def test_both_scorers_give_the_same_hypotheses(folder, nbest, threshold):
+    check_scorers(folder, nbest, threshold)
+
+
+@pytest.mark.parametrize("nbest", [1, 7])
+def test_both_scorers_give_the_same_hypotheses_without_extensions(plain_folder, nbest):
+    check_scorers(plain_folder, nbest, 0.6)
+
+
+def check_scorers(folder, nbest, threshold):
     trained = load_model(folder.parent / "model")
     config = replace(trained.decoding, rerank_threshold=threshold)
     parser = Parser(folder, precision="float", decoding=config)

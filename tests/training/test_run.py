@@ -221,7 +221,7 @@ def test_patience_ends_a_run(toy, recipe, tmp_path):
 def test_pretrained_and_composed_units_train(toy, recipe, tmp_path):
     settings = recipe(epochs=1, units={"pretrained": True, "compositional": True, "pretraining": {"epochs": 1}})
     assert train(tmp_path / "model", hold_out(toy(60), settings), settings)[0].is_complete
-    assert load_model(tmp_path / "model").definition.compositional
+    assert load_model(tmp_path / "model").definition.extensions.compositional
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -268,7 +268,7 @@ def test_what_goes_on_from_a_bundle_keeps_its_sizes(toy, recipe, tmp_path):
     assert any("too large: the decoder takes 12" in message for message in notes.messages)
     trained = load_model(tmp_path / "new")
     assert trained.metadata["recipe"]["decoder"]["max_length"] == trained.definition.decoder.max_length == 12
-    assert trained.metadata["recipe"]["units"]["compositional"] is trained.definition.compositional is False
+    assert trained.metadata["recipe"]["units"]["compositional"] is trained.definition.extensions.compositional is False
 
 
 def test_a_leaf_that_ends_inside_a_word_is_wrong(subword_example):

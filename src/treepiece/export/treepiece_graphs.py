@@ -122,12 +122,12 @@ class PrefixState(nn.Module):
 
     def __init__(self, decoder: UnitDecoder) -> None:
         super().__init__()
-        self.embedding, self.layer = decoder.embedding, decoder.layer
+        self.decoder, self.layer = decoder, decoder.layer
         self.symbols = nn.Parameter(decoder.symbols().detach())
 
     def forward(self, units: Tensor, placeholders: Tensor) -> Tensor:
         """Return the state after the last unit. Shape: units and placeholders (1, steps), result (1, width)."""
-        x = self.embedding(units, placeholders, positions(units), symbols=self.symbols)
+        x = self.decoder.embed(units, placeholders, self.symbols)
         last = x[:, -1:]
         found = self.layer.self_attention(last, x, torch.ones(1, 1, 1, dtype=torch.bool))
         return cast(Tensor, self.layer.self_norm(last + found).squeeze(1))

@@ -1,7 +1,7 @@
 """The two baselines of the paper, which generate a frame as one sequence of tokens.
 
-The autoregressive parser generates token by token. The non-autoregressive parser predicts the length and then all
-tokens at once (mask-predict with one pass).
+The autoregressive parser generates token by token. The non-autoregressive parser is mask-predict (Ghazvininejad et
+al., 2019): it learns to fill in random masks, and parses in one pass, in which it predicts the length and all tokens.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from treepiece.definition import DecoderConfig
 from treepiece.errors import OptionError
 from treepiece.models.batch import Batch, collate_utterances, pad
 from treepiece.models.encoder import Encoder, EncoderOutput, encode, encode_utterances, to_numpy
+from treepiece.models.layers import PADDING
 from treepiece.models.losses import LossConfig, cross_entropy
 from treepiece.models.token_decoder import BLANK, TokenDecoder
 from treepiece.text import Subwords
@@ -90,6 +91,17 @@ class AutoregressiveModel(nn.Module):
         return decode_tokens(n_subwords, lambda: CachedScore(self.decoder, encoded), self.grammar, nbest=nbest)
 
 
+def mask_tokens(frames: Tensor, lengths: Tensor) -> Tensor:
+    """Return frames with random tokens masked: for each frame a number from 1 to all of them, with equal probability.
+
+    Shape: frames (batch, n), padded with `BLANK`; lengths (batch,).
+    """
+    n_masked = 1 + (torch.rand(lengths.shape, device=frames.device) * lengths).long()
+    order = torch.rand(frames.shape, device=frames.device).masked_fill(frames == BLANK, 2.0)  # padding comes last
+    rank = order.argsort(1).argsort(1)
+    return frames.masked_fill(rank < n_masked.unsqueeze(1), BLANK)
+
+
 class NonAutoregressiveModel(nn.Module):
     """Encoder, length predictor and a decoder of two layers."""
 
@@ -106,14 +118,19 @@ class NonAutoregressiveModel(nn.Module):
         return collate_frames(examples, self.vocabulary, self.encoder.pad_id)
 
     def loss(self, batch: Batch, config: LossConfig | None = None) -> dict[str, Tensor]:
-        """Return the losses by name; `loss` is that of the length plus that of all tokens, given the gold length."""
+        """Return the losses by name; `loss` is that of the length plus that of the masked tokens.
+
+        The length is the gold one. In training a random number of tokens is masked, otherwise all are, as in parsing.
+        """
         assert batch.frames is not None  # `collate` makes them
         smoothing = (config or LossConfig()).label_smoothing
         encoded = encode(self.encoder, batch.utterances)
         lengths = (batch.frames != BLANK).sum(1)
         # Frames have an even number of tokens: the classes are 2, 4, 6, ...
         length = cross_entropy(self.predict_length(encoded), lengths // 2 - 1, smoothing)
-        tokens = cross_entropy(self.decode(lengths, encoded), batch.frames, smoothing)
+        shown = mask_tokens(batch.frames, lengths) if self.training else torch.full_like(batch.frames, BLANK)
+        masked = batch.frames.masked_fill(shown != BLANK, PADDING)
+        tokens = cross_entropy(self._fill(shown, lengths, encoded), masked, smoothing)
         return {"loss": length + tokens, "length": length, "tokens": tokens}
 
     def predict_length(self, encoded: EncoderOutput) -> Tensor:
@@ -123,10 +140,13 @@ class NonAutoregressiveModel(nn.Module):
 
     def decode(self, lengths: Tensor, encoded: EncoderOutput) -> Tensor:
         """Return the logits of all tokens of frames of the given lengths. Shape: lengths (batch,)."""
-        n = int(lengths.max())
-        blanks = torch.full((len(lengths), n), BLANK, device=lengths.device)
-        mask = torch.arange(n, device=lengths.device) < lengths.unsqueeze(1)
-        logits: Tensor = self.decoder(blanks, mask.unsqueeze(1), encoded)
+        blanks = torch.full((len(lengths), int(lengths.max())), BLANK, device=lengths.device)
+        return self._fill(blanks, lengths, encoded)
+
+    def _fill(self, tokens: Tensor, lengths: Tensor, encoded: EncoderOutput) -> Tensor:
+        """Return the logits of all tokens, of which some are masked. Shape: tokens (batch, n), lengths (batch,)."""
+        mask = torch.arange(tokens.shape[1], device=lengths.device) < lengths.unsqueeze(1)
+        logits: Tensor = self.decoder(tokens, mask.unsqueeze(1), encoded)
         return logits
 
     @torch.no_grad()

@@ -40,14 +40,7 @@ ParserModel = TreePieceModel | AutoregressiveModel | NonAutoregressiveModel
 def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
     """Return the model with new weights on top of an encoder."""
     if definition.kind is ModelKind.TREEPIECE:
-        return TreePieceModel(
-            encoder,
-            definition.unit_grammar(),
-            definition.decoder,
-            compositional=definition.compositional,
-            label_logits=definition.label_logits,
-            reranker=definition.reranker,
-        )
+        return TreePieceModel(encoder, definition.unit_grammar(), definition.decoder, definition.extensions)
     if definition.kind is ModelKind.AR:
         return AutoregressiveModel(encoder, definition.token_grammar(), definition.decoder)
     if definition.kind is ModelKind.NAR:

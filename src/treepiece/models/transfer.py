@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -22,16 +23,8 @@ def extend_definition(old: Definition, new: Definition) -> Definition:
     if old.tokenizer is not None and new.tokenizer is not None:
         tokenizer = TreePieceTokenizer(extend_vocabulary(old.tokenizer.units, new.tokenizer.units))
     labels = (*old.labels, *(label for label in new.labels if label not in old.labels))
-    return Definition(
-        old.kind,
-        labels,
-        old.pairs | new.pairs,
-        old.decoder,
-        tokenizer,
-        compositional=old.compositional,
-        label_logits=old.label_logits,
-        reranker=old.reranker or new.reranker,
-    )
+    extensions = replace(old.extensions, reranker=old.extensions.reranker or new.extensions.reranker)
+    return Definition(old.kind, labels, old.pairs | new.pairs, old.decoder, tokenizer, extensions)
 
 
 @torch.no_grad()
@@ -60,12 +53,12 @@ def _row_names(definition: Definition) -> dict[str, Sequence[str]]:
     if definition.kind is not ModelKind.TREEPIECE:
         return _linear_rows("decoder", definition.labels)
     assert definition.tokenizer is not None  # only the baselines have none
-    vocabulary = definition.tokenizer.units
+    vocabulary, extensions = definition.tokenizer.units, definition.extensions
     units = [str(unit) for unit in vocabulary]
     return {
         "units.embedding.tables.0": [*units, "<start>"],
         "units.bias": units,
-        "units.embedding.tables.1": [*vocabulary.labels, "<root>"],
+        **({"units.embedding.tables.1": [*vocabulary.labels, "<root>"]} if extensions.placeholder_label else {}),
         "units.compositional.table": part_names(vocabulary),
         "units.label_logits.project.weight": vocabulary.labels,
         "units.label_logits.project.bias": vocabulary.labels,

@@ -19,7 +19,7 @@ from treepiece.decoding.pipeline import DecodingPipeline
 from treepiece.decoding.scorer import FirstUnits, SpanScores
 from treepiece.decoding.search import Logits, Partial, UnitGrammar, log_softmax
 from treepiece.decoding.types import DecodingConfig, Derivation, Hypothesis
-from treepiece.definition import DecoderConfig
+from treepiece.definition import DecoderConfig, Extensions
 from treepiece.models.batch import (
     Batch,
     SpanTargets,
@@ -43,24 +43,18 @@ _CACHED = 1 << 16
 
 
 class UnitDecoder(nn.Module):
-    """Scores the next unit, given the units so far and the placeholder that it will fill."""
+    """Scores the next unit, given the units so far and, as an extension, the label above the placeholder to fill."""
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        width: int,
-        config: DecoderConfig,
-        *,
-        compositional: bool,
-        label_logits: bool = False,
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, width: int, config: DecoderConfig, extensions: Extensions) -> None:
         super().__init__()
         n_units = self.start = len(vocabulary)  # the id of the start symbol follows those of the units
-        self.embedding = Embedding((n_units + 1, len(vocabulary.labels) + 1, config.max_length), width)
-        self.compositional = CompositionalEmbedding(vocabulary, width) if compositional else None
+        self.reads_placeholders = extensions.placeholder_label
+        n_labels = [len(vocabulary.labels) + 1] if self.reads_placeholders else []
+        self.embedding = Embedding((n_units + 1, *n_labels, config.max_length), width)
+        self.compositional = CompositionalEmbedding(vocabulary, width) if extensions.compositional else None
         self.layer = DecoderLayer(width, config)
         self.bias = nn.Parameter(torch.zeros(n_units))
-        self.label_logits = LabelLogits(vocabulary, width) if label_logits else None
+        self.label_logits = LabelLogits(vocabulary, width) if extensions.label_logits else None
 
     def symbols(self) -> Tensor:
         """Return the embeddings of the units and of the start symbol. Shape: (units + 1, width)."""
@@ -74,6 +68,11 @@ class UnitDecoder(nn.Module):
         """Set the embeddings of the units to pretrained ones. Shape: (units, width)."""
         self.embedding.symbols[: self.start] = units
 
+    def embed(self, units: Tensor, placeholders: Tensor, symbols: Tensor) -> Tensor:
+        """Return the input vectors of the layer. Shape: units and placeholders (batch, steps)."""
+        labels = [placeholders] if self.reads_placeholders else []
+        return cast(Tensor, self.embedding(units, *labels, positions(units), symbols=symbols))
+
     def forward(
         self, units: Tensor, placeholders: Tensor, encoded: EncoderOutput, symbols: Tensor | None = None
     ) -> Tensor:
@@ -83,7 +82,7 @@ class UnitDecoder(nn.Module):
         (batch, steps) each; result (batch, steps, units).
         """
         symbols = self.symbols() if symbols is None else symbols
-        x = self.embedding(units, placeholders, positions(units), symbols=symbols)
+        x = self.embed(units, placeholders, symbols)
         x = self.layer(x, causal_mask(x), encoded.states, encoded.mask.unsqueeze(1))
         # The embeddings of the units are the classifier's weights too.
         logits = nn.functional.linear(x, symbols[: self.start], self.bias)
@@ -122,26 +121,21 @@ class TreePieceModel(nn.Module):
         encoder: Encoder,
         grammar: UnitGrammar,
         config: DecoderConfig | None = None,
-        *,
-        compositional: bool = False,
-        label_logits: bool = False,
-        reranker: bool = False,
+        extensions: Extensions | None = None,
     ) -> None:
         super().__init__()
-        config = config or DecoderConfig()
+        config, extensions = config or DecoderConfig(), extensions or Extensions()
         self.grammar = grammar
         self.encoder = encoder
-        self.units = UnitDecoder(
-            grammar.vocabulary, encoder.width, config, compositional=compositional, label_logits=label_logits
-        )
+        self.units = UnitDecoder(grammar.vocabulary, encoder.width, config, extensions)
         self.spans = SpanDecoder(len(grammar.vocabulary.labels), encoder.width, config)
         tokens = TokenVocabulary(grammar.vocabulary.labels)
-        self.reranker = Reranker(tokens, encoder.width, config) if reranker else None
+        self.reranker = Reranker(tokens, encoder.width, config) if extensions.reranker else None
         self.tokenizer = TreePieceTokenizer(grammar.vocabulary)
         # A few skeletons make up most of the rows, so what depends on the skeleton alone is computed once.
         self._best_units = lru_cache(_CACHED)(self.tokenizer.encode)
         self._placeholders = lru_cache(_CACHED)(self._filled)
-        self.pipeline = DecodingPipeline(grammar, max_length=config.max_length, has_reranker=reranker)
+        self.pipeline = DecodingPipeline(grammar, max_length=config.max_length, has_reranker=extensions.reranker)
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """Return examples as a batch; the `collate_fn` of a DataLoader."""

@@ -46,7 +46,7 @@ def treepiece_signatures(definition: Definition, width: int) -> dict[str, Signat
         SPANS: Signature({"rows": Input("float", ("batch", "rows", width)), "states": states}, ("spans",)),
         PREFIX: Signature({"units": steps, "placeholders": steps}, ("prefix",)),
         SKELETON: Signature({"tokens": Input("int64", (1, "m"))}, ("states",)),
-        **({RERANKER: Signature(reranker, ("log_p",))} if definition.reranker else {}),
+        **({RERANKER: Signature(reranker, ("log_p",))} if definition.extensions.reranker else {}),
     }
 
 
@@ -58,7 +58,7 @@ class TreePieceRuntime:
         self.graphs = graphs
         self.config = config
         self.pipeline = DecodingPipeline(
-            self.grammar, max_length=definition.decoder.max_length, has_reranker=definition.reranker
+            self.grammar, max_length=definition.decoder.max_length, has_reranker=definition.extensions.reranker
         )
         self.tokens = TokenVocabulary(self.grammar.vocabulary.labels)
         self.allowed = self.grammar.allowed(self.grammar.start())[np.newaxis]

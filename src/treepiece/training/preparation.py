@@ -11,7 +11,7 @@ import torch
 
 from treepiece.data.examples import Example, make_examples, too_large
 from treepiece.data.rows import Row
-from treepiece.definition import Definition, ModelKind
+from treepiece.definition import Definition, Extensions, ModelKind
 from treepiece.errors import DataError, RecipeError
 from treepiece.models.encoder import load_encoder
 from treepiece.models.layers import set_dropout
@@ -25,6 +25,7 @@ from treepiece.training.recipe import PretrainingConfig, Recipe
 from treepiece.trees.node import Node
 
 _SHOWN = 3
+_UNIT_EXTENSIONS = ("placeholder_label", "compositional", "label_logits")
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,12 @@ def inherit(recipe: Recipe, init: TrainedModel) -> Recipe:
     inherited = {"encoder": str(before.get("encoder", recipe.encoder)), "decoder": init.definition.decoder}
     if recipe.kind is ModelKind.TREEPIECE:
         units = {
-            "compositional": init.definition.compositional,
-            "label_logits": init.definition.label_logits,
+            **{name: getattr(init.definition.extensions, name) for name in _UNIT_EXTENSIONS},
             "pretrained": False,
             "pretraining": PretrainingConfig(),
         }
         inherited["units"] = recipe.units.model_copy(update=units)
-        if init.definition.reranker and not recipe.reranker_loss_weight:
+        if init.definition.extensions.reranker and not recipe.reranker_loss_weight:
             inherited["reranker_loss_weight"] = float(before.get("reranker_loss_weight") or 1.0)
     return recipe.model_copy(update=inherited)
 
@@ -83,10 +83,8 @@ def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: Tra
         recipe.kind,
         set(skeletons),
         decoder=recipe.decoder,
-        compositional=recipe.units.compositional,
         tokenizer=tokenizer,
-        reranker=recipe.reranker_loss_weight > 0,
-        label_logits=recipe.units.label_logits,
+        extensions=None if tokenizer is None else extensions_of(recipe),
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)
@@ -99,6 +97,12 @@ def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: Tra
         assert tokenizer is not None  # a TreePiece model has one
         _pretrain(model, tokenizer, skeletons, recipe, progress)
     return TrainedModel(definition, model, subwords)
+
+
+def extensions_of(recipe: Recipe) -> Extensions:
+    """Return the extensions of a TreePiece model."""
+    units = {name: getattr(recipe.units, name) for name in _UNIT_EXTENSIONS}
+    return Extensions(**units, reranker=recipe.reranker_loss_weight > 0)
 
 
 def apply_recipe(model: ParserModel, recipe: Recipe) -> None:
@@ -117,7 +121,7 @@ def training_examples(rows: Sequence[Row], trained: TrainedModel, progress: Prog
     examples = []
     definition = trained.definition
     for example in made:
-        is_linear = definition.kind is not ModelKind.TREEPIECE or definition.reranker
+        is_linear = definition.kind is not ModelKind.TREEPIECE or definition.extensions.reranker
         reason = too_large(example, definition.decoder.max_length, linear=is_linear)
         if reason:
             left_out.append(reason)

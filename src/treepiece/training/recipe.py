@@ -119,12 +119,14 @@ class PretrainingConfig(RecipePart):
 class UnitConfig(RecipePart):
     """The settings of the TreePiece model's units.
 
-    `pretrained` starts their embeddings from masked language modelling, as the paper does. `compositional` embeddings
-    and `label_logits` are extensions (see `models.unit_embeddings`). With `sampling` above 0 each epoch draws a new
-    partition of every tree, with probability in proportion to p(partition) ** sampling; with 0 it takes the best.
+    `pretrained` starts their embeddings from masked language modelling, as the paper does. `placeholder_label`,
+    `compositional` embeddings and `label_logits` are extensions (see `definition.Extensions`). With `sampling` above 0
+    each epoch draws a new partition of every tree, with probability in proportion to p(partition) ** sampling; with 0
+    it takes the best.
     """
 
     pretrained: bool = False
+    placeholder_label: bool = True
     compositional: bool = True
     label_logits: bool = True
     sampling: Weight = 0.0
