@@ -1,8 +1,8 @@
 """The paper's tables and figures, and more: trains, evaluates, and writes docs/results.md.
 
 Everything is made of parts. A part writes one JSON file when it is done and is not done again while its sources stay
-the same; Ctrl-C at any time, and the same command continues. Groups of parts: tokenizer, figure3, train, scores,
-latency, bundled, low-resource, ablations, report. --plan lists all parts.
+the same; Ctrl-C at any time, and the same command continues. Groups of parts: tokenizer, figure3, rates, train, scores,
+latency, bundled, extensions, merges, low-resource, ablations, report. --plan lists all parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import scoring, training
+from experiments import learning_rates, scoring, training
 from experiments.parsers import ALWAYS, GREEDY, PARALLEL, load_parsers
 from experiments.parts import Job, Json, Part, Store, run_parts, show_parts
 from experiments.report import DOCS, RESULTS, write_report
@@ -41,6 +41,7 @@ from experiments.topv2 import (
     split_files,
 )
 from experiments.training import NAMES, Taken, read_settings
+from experiments.variants import ABLATIONS, ALL_EXTENSIONS, BASE, EXTENSIONS, MERGES, MERGES_BASE, merged
 from treepiece.bundle import BUNDLED, find_graphs
 from treepiece.cli.console import note
 from treepiece.data.reader import read_rows
@@ -49,42 +50,13 @@ from treepiece.errors import DataError, OptionError
 from treepiece.runtime.sessions import Precision
 
 ROOT = Path(__file__).parents[1]
-GROUPS = ("tokenizer", "figure3", "train", "scores", "latency", "bundled", "low-resource", "ablations", "report")
+GROUPS = (
+    *("tokenizer", "figure3", "rates", "train", "scores", "latency", "bundled"),
+    *("extensions", "merges", "low-resource", "ablations", "report"),
+)
 LOW_RESOURCE_KINDS = ("treepiece", "ar")
 N_SCORED = 4000
 _LARGEST_SHARE = 0.25
-BASE: Json = {
-    "units": {"compositional": True, "label_logits": True},
-    "freeze_word_embeddings": True,
-    "batch_size": 32,
-    "dropout": 0.0,
-    "precision": "bfloat16",
-    "validations": 1,
-    "label_smoothing": 0.1,
-    "tokenizer": {"merges": 600},
-    "reranker_loss_weight": 1.0,
-}
-"""What all variants of the recipe begin with, whatever the recipe says."""
-_PLAIN = {"compositional": False, "label_logits": False}
-VARIANTS: dict[str, Json] = {
-    "the recipe": {},
-    "no reranker": {"reranker_loss_weight": 0.0},
-    "no label logits": {"units": {"compositional": True, "label_logits": False}},
-    "no compositional embeddings": {"units": {"compositional": False, "label_logits": True}},
-    "plain units": {"units": _PLAIN},
-    "plain units, no reranker": {"reranker_loss_weight": 0.0, "units": _PLAIN},
-    "plain units, no reranker, pretrained": {"reranker_loss_weight": 0.0, "units": {**_PLAIN, "pretrained": True}},
-    "dropout 0.1": {"dropout": 0.1},
-    "matrix products in float32": {"precision": "float32"},
-    "batch size 64": {"batch_size": 64},
-    "no label smoothing": {"label_smoothing": 0.0},
-    "sampled partitions": {"units": {**BASE["units"], "sampling": 0.5}},
-    "word embeddings trained": {"freeze_word_embeddings": False},
-    "0 merges": {"tokenizer": {"merges": 0}},
-    "100 merges": {"tokenizer": {"merges": 100}},
-    "2000 merges": {"tokenizer": {"merges": 2000}},
-}
-"""The variants of the TreePiece recipe that are compared: what each changes; the rest is as in `BASE`."""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -99,7 +71,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--latency-rows", type=int, default=200, metavar="N", help="utterances  [default: %(default)s]")
     add("--ablation-rows", type=int, default=8000, metavar="N", help="rows  [default: %(default)s]")
     add("--ablation-epochs", type=int, default=2, metavar="N", help="[default: %(default)s]")
-    add("--variants", nargs="+", default=list(VARIANTS), metavar="NAME", help="ablations to run  [default: all]")
+    add("--variants", nargs="+", default=list(ABLATIONS), metavar="NAME", help="ablations to run  [default: all]")
     add("--spis", nargs="+", type=int, default=SPIS, metavar="N", help="samples per intent and slot  [default: all]")
     add("--recipes", type=Path, default=ROOT / "recipes", metavar="DIR", help="recipes  [default: recipes]")
     add("--results", type=Path, default=RESULTS, metavar="FILE", help="published results  [default: docs/results.json]")
@@ -132,7 +104,7 @@ def _check(args: Namespace) -> None:
     for name in ("seeds", "latency_rows", "ablation_rows", "ablation_epochs"):
         if getattr(args, name) < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more, got {getattr(args, name)}")
-    for option, given, known in (("--spis", args.spis, SPIS), ("--variants", args.variants, VARIANTS)):
+    for option, given, known in (("--spis", args.spis, SPIS), ("--variants", args.variants, ABLATIONS)):
         for one in given:
             if one not in known:
                 raise OptionError(f"{option}: there is no {one!r}: there are {', '.join(map(repr, known))}")
@@ -152,8 +124,13 @@ def plan_parts(args: Namespace) -> list[Part]:
         named = [(kind, seeds[kind][turn]) for kind in NAMES if turn < len(seeds[kind])]
         return [part for kind, seed in named for part in _model_parts(kind, seed, args, taken.get((kind, seed)))]
 
-    parts = [*_counting_parts(args.topv2), *model_parts(0)]
+    parts = [*_counting_parts(args.topv2), *(_rates_part(kind, args) for kind in NAMES), *model_parts(0)]
     parts += [_latency_part({kind: few[0] for kind, few in seeds.items()}, args), _bundled_part(args.topv2)]
+    if _wants(args, "extensions"):
+        parts += [part for name in EXTENSIONS for part in _extension_parts(name, 0, args)]
+        parts += [part for seed in range(1, args.seeds) for part in _extension_parts(ALL_EXTENSIONS, seed, args)]
+    if _wants(args, "merges"):
+        parts += [part for n in MERGES for part in _merges_parts(n, args)]
     if _wants(args, "low-resource"):
         files = [low_resource_file(one, split, k) for one in TARGETS for split in ("train", "valid") for k in args.spis]
         check_files(args.topv2, files)
@@ -236,10 +213,61 @@ def run_command(name: str, *arguments: str, topv2: Path) -> Json:
     return value
 
 
+def _rates_part(kind: str, args: Namespace) -> Part:
+    """Return the part that searches the learning rates of a kind of model, in small runs."""
+    changes = {"validations": 1, "epochs": args.ablation_epochs}
+    settings = read_settings(args.recipes / f"topv2-minilm-{kind}.yaml", changes)
+    optimizer = settings.get("optimizer", {})
+
+    def tune(job: Job) -> Json:
+        rows, scored = take_rows(rows_of_split(args.topv2, "train"), args.ablation_rows)
+
+        def em(rates: Mapping[str, float]) -> float:
+            name = "-".join(f"{module}-{rate:g}" for module, rate in rates.items())
+            recipe = {**settings, "optimizer": {**optimizer, "learning_rates": dict(rates)}}
+            model = job.folder / "models" / re.sub("[^a-z0-9-]", "_", name)
+            run = job.piece(name, lambda: training.train_in(model, rows, recipe, validation=scored))
+            return float(run["validation"]["history"][-1]["em"])
+
+        found = learning_rates.search(optimizer.get("learning_rates", {}), em)
+        return {"kind": kind, "rows": len(rows), "scored_rows": len(scored), "epochs": args.ablation_epochs, **found}
+
+    inputs = {"recipe": settings, "rows": args.ablation_rows, "data": _data(args.topv2, "train")}
+    return Part(f"rates-{kind}", f"search the learning rates of the {NAMES[kind]} parser", inputs, tune)
+
+
 def _model_parts(kind: str, seed: int, args: Namespace, taken: Taken | None) -> list[Part]:
-    """Return the parts that train a model, or take one, and score its graphs on the whole eval split."""
-    topv2: Path = args.topv2
-    name = f"train-{kind}-{seed}"
+    """Return the parts that train a model of Table 1, or take one, and score it."""
+    settings = read_settings(args.recipes / f"topv2-minilm-{kind}.yaml", {"seed": seed})
+    return _trained_and_scored(kind, f"the {NAMES[kind]} parser", settings, args, taken)
+
+
+def _extension_parts(name: str, seed: int, args: Namespace) -> list[Part]:
+    """Return the parts that train the model of the paper with extensions, and score it."""
+    settings = read_settings(args.recipes / "topv2-minilm-treepiece.yaml", {"seed": seed})
+    title = f"TreePiece with extensions up to {name}"
+    return _trained_and_scored(f"extensions-{name}", title, merged(settings, EXTENSIONS[name]), args)
+
+
+def _merges_parts(n: int, args: Namespace) -> list[Part]:
+    """Return the parts that train a model with another number of merges, and score it."""
+    settings = read_settings(args.recipes / "topv2-minilm-treepiece.yaml", {"seed": 0})
+    changed = merged(merged(settings, EXTENSIONS[MERGES_BASE]), {"tokenizer": {"merges": n}})
+    return _trained_and_scored(f"merges-{n}", f"TreePiece with {n:,} merges", changed, args)
+
+
+def _trained_and_scored(
+    name: str, what: str, settings: Json, args: Namespace, taken: Taken | None = None
+) -> list[Part]:
+    """Return the parts that train a model, or take one, and score its graphs on the whole eval split.
+
+    Those of Table 1 are named `train-KIND-SEED` and `scores-KIND-SEED`, others `NAME-SEED-train` and `NAME-SEED-scores`.
+    """
+    topv2, seed = args.topv2, settings["seed"]
+    in_table = name in NAMES
+    training_name, scores_name = (
+        f"{step}-{name}-{seed}" if in_table else f"{name}-{seed}-{step}" for step in ("train", "scores")
+    )
 
     def train(job: Job) -> Json:
         return {"seed": seed, "taken": False, **training.train_in(job.folder / "model", rows("train"), settings)}
@@ -249,19 +277,18 @@ def _model_parts(kind: str, seed: int, args: Namespace, taken: Taken | None) -> 
         return {"seed": seed, "taken": True, **training.metadata_of(taken.folder)}
 
     def score(job: Job) -> Json:
-        return _score_model(job, taken.folder if taken else job.folder_of(name) / "model", topv2)
+        return _score_model(job, taken.folder if taken else job.folder_of(training_name) / "model", topv2)
 
     rows = partial(rows_of_split, topv2)
     if taken is None:
-        settings = read_settings(args.recipes / f"topv2-minilm-{kind}.yaml", {"seed": seed})
-        title, inputs = f"train the {NAMES[kind]} parser on TOPv2", {"recipe": settings, **_data(topv2, "train")}
+        title, inputs = f"train {what} on TOPv2", {"recipe": settings, **_data(topv2, "train")}
     else:
-        title = f"take the {NAMES[kind]} parser as it was trained"
-        inputs = {"taken": training.manifest_digest(taken.folder)}
-    scored = f"export the {NAMES[kind]} parser of seed {seed} and score it on TOPv2 eval"
+        title, inputs = f"take {what} as it was trained", {"taken": training.manifest_digest(taken.folder)}
+    scored = f"export {what} of seed {seed} and score it on TOPv2 eval"
+    data = {"data": _data(topv2, "train", "eval")}
     return [
-        Part(name, f"{title}, seed {seed}", inputs, use if taken else train, keeps=True),
-        Part(f"scores-{kind}-{seed}", scored, {"data": _data(topv2, "train", "eval")}, score, (name,), keeps=True),
+        Part(training_name, f"{title}, seed {seed}", inputs, use if taken else train, keeps=True),
+        Part(scores_name, scored, data, score, (training_name,), keeps=True),
     ]
 
 
@@ -384,8 +411,8 @@ def _ablation_part(variant: str, args: Namespace) -> Part:
     All variants see the same rows of the train split for the same number of epochs, and are scored on the same other
     rows of the train split after the last epoch. The eval split is not touched.
     """
-    changes = {**BASE, "epochs": args.ablation_epochs, **VARIANTS[variant]}
-    settings = read_settings(args.recipes / "topv2-minilm-treepiece.yaml", changes)
+    settings = read_settings(args.recipes / "bundled-treepiece.yaml", {**BASE, "epochs": args.ablation_epochs})
+    settings = merged(settings, ABLATIONS[variant])
 
     def train(job: Job) -> Json:
         rows, scored = take_rows(rows_of_split(args.topv2, "train"), args.ablation_rows)

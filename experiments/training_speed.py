@@ -25,7 +25,7 @@ from treepiece.training.optimization import make_optimizer, multiplying_in
 from treepiece.training.preparation import apply_recipe, new_model, training_examples
 from treepiece.training.recipe import MatrixPrecision, Recipe, read_recipe
 
-RECIPE = Path(__file__).parents[1] / "recipes" / "topv2-minilm-treepiece.yaml"
+RECIPE = Path(__file__).parents[1] / "recipes" / "bundled-treepiece.yaml"
 FIXED = {"batch_size": 32, "dropout": 0.0, "reranker_loss_weight": 1.0, "precision": "bfloat16"}
 """Whatever the recipe says."""
 EVERY = 6  # a sixth of the rows, from all domains, is enough for a few dozen batches

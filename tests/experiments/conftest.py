@@ -60,7 +60,8 @@ def write_recipes(folder, encoder):
         settings = {"encoder": str(encoder), **SETTINGS, "epochs": 1, "kind": kind}
         if kind != "treepiece":
             del settings["tokenizer"]
-        for name in (f"topv2-minilm-{kind}", f"low-resource-source-{kind}", f"low-resource-target-{kind}"):
+        names = [f"{part}-{kind}" for part in ("topv2-minilm", "bundled", "low-resource-source", "low-resource-target")]
+        for name in names:
             (folder / f"{name}.yaml").write_text(yaml.safe_dump(settings))
     return folder
 

@@ -1,0 +1,36 @@
+"""A search for the learning rates of a parser's modules, one module after the other, as the paper tunes them.
+
+A run with the rates of the recipe comes first. Then each module in turn tries a third of its rate and three times its
+rate, with the best rates so far for the others. Runs are small: some rows of the train split for two epochs, scored on
+other rows of the train split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from experiments.parts import Json
+
+FACTORS = (1 / 3, 3.0)
+"""What a rate is multiplied by; with the rate itself a module tries three."""
+
+Rates = Mapping[str, float]
+
+
+def search(start: Rates, score: Callable[[Rates], float]) -> Json:
+    """Return the best rates, their score, and all runs; of equal scores the first wins.
+
+    >>> found = search({"encoder": 1.0, "units": 1.0}, lambda rates: -abs(rates["encoder"] - 3) - rates["units"])
+    >>> found["best"], len(found["runs"])
+    ({'encoder': 3.0, 'units': 0.333}, 5)
+    """
+    best = dict(start)
+    runs = [{"rates": best, "em": score(best)}]
+    most = runs[0]["em"]
+    for module, rate in start.items():
+        for factor in FACTORS:
+            rates = {**best, module: float(f"{rate * factor:.3g}")}
+            runs.append({"rates": rates, "em": score(rates)})
+        best_run = max(runs, key=lambda run: run["em"])
+        best, most = best_run["rates"], best_run["em"]
+    return {"start": dict(start), "best": best, "em": most, "runs": runs}
