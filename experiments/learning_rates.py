@@ -8,6 +8,7 @@ other rows of the train split.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 
 from experiments.parts import Json
 
@@ -17,6 +18,14 @@ FACTORS = (1 / 3, 3.0)
 Rates = Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class Run:
+    """The rates of a run, by module, and its score."""
+
+    rates: Rates
+    em: float
+
+
 def search(start: Rates, score: Callable[[Rates], float]) -> Json:
     """Return the best rates, their score, and all runs; of equal scores the first wins.
 
@@ -24,13 +33,13 @@ def search(start: Rates, score: Callable[[Rates], float]) -> Json:
     >>> found["best"], len(found["runs"])
     ({'encoder': 3.0, 'units': 0.333}, 5)
     """
-    best = dict(start)
-    runs = [{"rates": best, "em": score(best)}]
-    most = runs[0]["em"]
+
+    def run(rates: Rates) -> Run:
+        return Run(rates, score(rates))
+
+    best = run(dict(start))
+    runs = [best]
     for module, rate in start.items():
-        for factor in FACTORS:
-            rates = {**best, module: float(f"{rate * factor:.3g}")}
-            runs.append({"rates": rates, "em": score(rates)})
-        best_run = max(runs, key=lambda run: run["em"])
-        best, most = best_run["rates"], best_run["em"]
-    return {"start": dict(start), "best": best, "em": most, "runs": runs}
+        runs += [run({**best.rates, module: float(f"{rate * factor:.3g}")}) for factor in FACTORS]
+        best = max(runs, key=lambda one: one.em)
+    return {"start": dict(start), "best": best.rates, "em": best.em, "runs": [asdict(one) for one in runs]}

@@ -261,7 +261,8 @@ def _trained_and_scored(
 ) -> list[Part]:
     """Return the parts that train a model, or take one, and score its graphs on the whole eval split.
 
-    Those of Table 1 are named `train-KIND-SEED` and `scores-KIND-SEED`, others `NAME-SEED-train` and `NAME-SEED-scores`.
+    Those of Table 1 are named `train-KIND-SEED` and `scores-KIND-SEED`, others `NAME-SEED-train` and
+    `NAME-SEED-scores`.
     """
     topv2, seed = args.topv2, settings["seed"]
     in_table = name in NAMES

@@ -1,8 +1,7 @@
 """The models that are compared beside Table 1, each as changes to a recipe.
 
-EXTENSIONS   the model of the paper plus what we added, one step at a time, on all of TOPv2
-MERGES       the same with another number of merges
-ABLATIONS    variants of the recipe of the bundled model, in small runs
+`EXTENSIONS` are the model of the paper plus what we added, one step at a time, on all of TOPv2; `MERGES` are the same
+with another number of merges, and `ABLATIONS` variants of the recipe of the bundled model, in small runs.
 """
 
 from __future__ import annotations
