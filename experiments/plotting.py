@@ -138,6 +138,18 @@ def draw_few_rows(curves: Mapping[tuple[str, str], Sequence[tuple[int, float]]],
     save(figure, path)
 
 
+def draw_merges(points: Mapping[int, Mapping[str, float]], path: Path) -> None:
+    """Draw what each number of merges reaches and costs, a panel each."""
+    figure = new_figure(11, 3.4)
+    places = range(len(points))
+    names = [("EM", "EM, %"), ("EM, unseen skeletons", "EM on unseen skeletons, %"), ("passes", "decoder passes")]
+    for axes, (name, title) in zip(figure.subplots(1, 4), [*names, ("ms", "milliseconds")], strict=True):
+        axes.plot(places, [point[name] for point in points.values()], color=COLOURS["treepiece"], marker="o")
+        axes.set_xticks(places, [f"{n:,}" for n in points])
+        _finish(axes, title=title, x="merges", y="")
+    save(figure, path)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure that needs no screen."""
     try:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +19,10 @@ import yaml
 
 from experiments.parts import Json
 from experiments.topv2 import rows_of_split
-from treepiece.bundle import MANIFEST, RUNTIME, TRAINING, WEIGHTS, read_bundle
+from treepiece.bundle import MANIFEST, RUNTIME, TOKENIZER, TRAINING, WEIGHTS, read_bundle
 from treepiece.data.rows import Row
 from treepiece.errors import BundleError, OptionError, RecipeError
+from treepiece.tokenizer.storage import FILE_NAME
 
 NAMES = {"treepiece": "TreePiece", "ar": "autoregressive", "nar": "non-autoregressive"}
 """The three parsers, and how they are called in text."""
@@ -81,8 +84,23 @@ def metadata_of(folder: Path) -> Json:
         "validation": metadata.get("validation", {}),
         "before": metadata.get("before", []),
         "average": metadata.get("average"),
+        **_sizes(folder),
         "manifest": manifest_digest(folder),
     }
+
+
+def _sizes(folder: Path) -> Json:
+    """Return the number of parameters of a model, if the folder has weights, and of its units, if it has any."""
+    sizes: Json = {}
+    weights, units = folder / WEIGHTS, folder / TOKENIZER / FILE_NAME
+    if weights.is_file():
+        from safetensors import safe_open
+
+        with safe_open(weights, "numpy") as file:
+            sizes["parameters"] = sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    if units.is_file():
+        sizes["units"] = len(json.loads(units.read_bytes())["units"])
+    return sizes
 
 
 def manifest_digest(folder: Path) -> str:

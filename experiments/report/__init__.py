@@ -16,6 +16,7 @@ from pathlib import Path
 from experiments.parts import Record, Store
 from experiments.report.details import ablations, few_rows, passes, tokenizer
 from experiments.report.markdown import listed, section, wrap
+from experiments.report.models import extensions, merges, rates
 from experiments.report.quality import bundled, compared, confidence, groups, headline, precisions, searching
 from experiments.report.results import Results, average_of
 from experiments.report.speed import latency
@@ -30,6 +31,9 @@ FIGURES = "figures"
 _SECTIONS = {
     "train": "Table 1",
     "bundled": "the bundled model",
+    "extensions": "extensions",
+    "merges": "the number of merges",
+    "rates": "learning rates",
     "scores": "scores",
     "latency": "latency",
     "figure3": "Figure 3",
@@ -108,6 +112,8 @@ def write_report(file: Path, docs: Path, store: Store | None = None) -> Path:
         _warnings(results),
         headline(results),
         bundled(results),
+        extensions(results),
+        merges(results, figures),
         compared(results),
         groups(results),
         searching(results),
@@ -118,6 +124,7 @@ def write_report(file: Path, docs: Path, store: Store | None = None) -> Path:
         tokenizer(results),
         few_rows(results, figures),
         ablations(results),
+        rates(results),
         section("How this was made", _HOW.format(rows=_held_out(results)), _models(results), _machines(results)),
     ]
     text = "\n\n".join(filter(None, sections)) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -67,6 +68,17 @@ class Results:
     def defaults(self, kind: str) -> list[Json]:
         """Return the scores of the models of a kind as they parse by default."""
         return [default_of(model) for model in self.models(kind) if GREEDY in model["settings"]]
+
+    def family(self, name: str) -> tuple[list[Json], list[Json]]:
+        """Return the scores of models that differ in their seeds, and the metadata of their training."""
+        return tuple(  # type: ignore[return-value]  # two steps
+            [record.result for part, record in self.records.items() if re.fullmatch(rf"{name}-\d+-{step}", part)]
+            for step in ("scores", "train")
+        )
+
+    def table_1(self, kind: str) -> tuple[list[Json], list[Json]]:
+        """Return the same for the models of a kind in Table 1."""
+        return self.models(kind), [model for name, _, model in self.trained() if name == KINDS[kind]]
 
     def numbers(self, kind: str, name: str, setting: str = GREEDY) -> list[float]:
         """Return one of the scores of each model of a kind."""

@@ -12,10 +12,11 @@ pytest.importorskip("sentencepiece", reason="sentencepiece is not installed: pip
 import yaml
 from tiny import SETTINGS
 
+from experiments import learning_rates, scoring, timing, training
 from experiments import reproduce as command
-from experiments import scoring, timing, training
 from experiments.__main__ import main
 from experiments.topv2 import DOMAINS, TARGETS
+from experiments.variants import EXTENSIONS
 from treepiece.data.toy import toy_rows
 
 HEADER = "domain\tutterance\t{}\n"
@@ -93,6 +94,9 @@ def quick(tiny_bundle):
         patch.setattr(training, "export", export)
         patch.setattr(command, "run_command", run)
         patch.setattr(scoring, "N_TIMED", 4)
+        patch.setattr(command, "EXTENSIONS", {name: EXTENSIONS[name] for name in ("label-logits", "reranker")})
+        patch.setattr(command, "MERGES", (0,))
+        patch.setattr(learning_rates, "FACTORS", (3.0,))
         patch.setattr(timing, "CALM", 0)
         yield
 

@@ -117,7 +117,7 @@ def test_no_place_on_a_disk_is_named(done):
 def test_an_empty_page_says_so(tmp_path):
     assert main(["report", "--results", str(tmp_path / "none.json"), "--docs", str(tmp_path)]) == 0
     text = " ".join(page(tmp_path).split())
-    assert "Not run yet: Table 1, the bundled model, scores, latency, Figure 3, the tokenizer, " in text
+    assert "Not run yet: Table 1, the bundled model, extensions, the number of merges, learning rates, scores, " in text
     assert re.findall(r"## ([\w ]+)", text) == ["How this was made "]
 
 
