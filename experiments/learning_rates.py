@@ -7,7 +7,7 @@ other rows of the train split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from experiments.parts import Json
@@ -26,10 +26,10 @@ class Run:
     em: float
 
 
-def search(start: Rates, score: Callable[[Rates], float]) -> Json:
+def search(start: Rates, score: Callable[[Rates], float], factors: Sequence[float]) -> Json:
     """Return the best rates, their score, and all runs; of equal scores the first wins.
 
-    >>> found = search({"encoder": 1.0, "units": 1.0}, lambda rates: -abs(rates["encoder"] - 3) - rates["units"])
+    >>> found = search({"encoder": 1.0, "units": 1.0}, lambda it: -abs(it["encoder"] - 3) - it["units"], FACTORS)
     >>> found["best"], len(found["runs"])
     ({'encoder': 3.0, 'units': 0.333}, 5)
     """
@@ -40,6 +40,6 @@ def search(start: Rates, score: Callable[[Rates], float]) -> Json:
     best = run(dict(start))
     runs = [best]
     for module, rate in start.items():
-        runs += [run({**best.rates, module: float(f"{rate * factor:.3g}")}) for factor in FACTORS]
+        runs += [run({**best.rates, module: float(f"{rate * factor:.3g}")}) for factor in factors]
         best = max(runs, key=lambda one: one.em)
     return {"start": dict(start), "best": best.rates, "em": best.em, "runs": [asdict(one) for one in runs]}

@@ -229,7 +229,7 @@ def _rates_part(kind: str, args: Namespace) -> Part:
             run = job.piece(name, lambda: training.train_in(model, rows, recipe, validation=scored))
             return float(run["validation"]["history"][-1]["em"])
 
-        found = learning_rates.search(optimizer.get("learning_rates", {}), em)
+        found = learning_rates.search(optimizer.get("learning_rates", {}), em, learning_rates.FACTORS)
         return {"kind": kind, "rows": len(rows), "scored_rows": len(scored), "epochs": args.ablation_epochs, **found}
 
     inputs = {"recipe": settings, "rows": args.ablation_rows, "data": _data(args.topv2, "train")}

@@ -59,6 +59,19 @@ def tiny_bundle(request, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def reranking_bundle(tmp_path_factory, tiny_encoder) -> Path:
+    """The same with a reranker, and with fitted settings of decoding."""
+    from treepiece.decoding.types import DecodingConfig, Temperatures
+
+    def make(folder: Path) -> Path:
+        trained = tiny_model(tiny_encoder, reranker=True)
+        trained.decoding = DecodingConfig(reranker_weight=0.4, temperatures=Temperatures(1.3, 2.1))
+        return export_tiny(folder, trained)
+
+    return once("reranking_bundle", tmp_path_factory, make)
+
+
+@pytest.fixture(scope="session")
 def toy():
     return rows_of
 

@@ -13,6 +13,9 @@ from treepiece.errors import BundleError, OptionError
 
 pytestmark = pytest.mark.slow
 
+WEIGHTS = ("--no-float", "--no-int8", "--weights", "float")
+"""A bundle of weights alone, which takes no tracing of graphs."""
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
@@ -51,7 +54,7 @@ def test_export_then_evaluate(tiny_bundle, data, tmp_path):
 
 
 def test_export_without_data_says_what_is_missing(tiny_bundle, tmp_path):
-    result = run("export", "--model", tiny_bundle.parent / "model", "--output", tmp_path / "bundle", "--no-int8")
+    result = run("export", "--model", tiny_bundle.parent / "model", "--output", tmp_path / "bundle", *WEIGHTS)
     assert result.exit_code == 0, result.output
     assert "no --data" in result.stderr
     assert "200 of 200" in result.stdout
@@ -67,7 +70,7 @@ def test_weights_alone_with_notes(tiny_bundle, data, tmp_path):
     model, output = tiny_bundle.parent / "model", tmp_path / "weights"
     (tmp_path / "notes.md").write_text("## Who made it\n\nEin Müller.\n", encoding="utf-8")
     result = run(
-        *("export", "--model", model, "--output", output, "--no-float", "--no-int8", "--weights", "float"),
+        *("export", "--model", model, "--output", output, *WEIGHTS),
         *("--notes", tmp_path / "notes.md", "--data", data),
     )
     assert result.exit_code == 0, result.output

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip insta
 pytest.importorskip("sentencepiece", reason="sentencepiece is not installed: pip install 'treepiece[bench]'")
 
 import yaml
-from tiny import SETTINGS
+from tiny import SETTINGS, once
 
 from experiments import learning_rates, scoring, timing, training
 from experiments import reproduce as command
@@ -69,12 +69,12 @@ def write_recipes(folder, encoder):
 
 @pytest.fixture(scope="session")
 def toy_topv2(tmp_path_factory):
-    return write_topv2(tmp_path_factory.mktemp("data") / "topv2")
+    return once("toy_topv2", tmp_path_factory, lambda folder: write_topv2(folder / "topv2"))
 
 
 @pytest.fixture(scope="session")
 def recipes(tmp_path_factory, tiny_encoder):
-    return write_recipes(tmp_path_factory.mktemp("recipes") / "recipes", tiny_encoder)
+    return once("recipes", tmp_path_factory, lambda folder: write_recipes(folder / "recipes", tiny_encoder))
 
 
 @pytest.fixture(scope="session")
@@ -129,9 +129,13 @@ def reproduce(toy_topv2, recipes, quick):
 @pytest.fixture(scope="session")
 def done(reproduce, tmp_path_factory):
     """A work folder in which everything has been done; tests must not change it."""
-    work = tmp_path_factory.mktemp("done") / "work"
-    assert reproduce(work) == 0
-    return work
+
+    def make(folder):
+        assert reproduce(folder / "work") == 0
+        return folder / "work"
+
+    made = once("done", tmp_path_factory, make)
+    return shutil.copytree(made, tmp_path_factory.mktemp("done") / "work")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'treepiece[train]'")
 
 from onnx import TensorProto, helper, numpy_helper
-from tiny import export_tiny, rows_of, tiny_model
+from tiny import rows_of, tiny_model
 
 from experiments import encoders, gold, latency, timing
 from experiments.__main__ import main
@@ -141,15 +141,9 @@ def test_the_encoder_of_a_bundle(tiny_bundle, precision):
         assert np.array_equal(found, parser.model.graphs["parse"].run(None, inputs)[0])
 
 
-@pytest.fixture(scope="module")
-def reranking(tmp_path_factory, tiny_encoder):
-    """A very small bundle with a reranker."""
-    return export_tiny(tmp_path_factory.mktemp("reranking"), tiny_model(tiny_encoder, reranker=True))
-
-
 @pytest.mark.slow
-def test_passes_are_those_of_the_answers(reranking):
-    parsers = load_parsers(reranking, Precision.FLOAT, 1)
+def test_passes_are_those_of_the_answers(reranking_bundle):
+    parsers = load_parsers(reranking_bundle, Precision.FLOAT, 1)
     assert list(parsers) == ["greedy", "default", "always"]
     counts = latency.count_passes(parsers["greedy"], TEXTS)
     answers = [parsers["greedy"](text).best for text in TEXTS]

@@ -12,7 +12,7 @@ from tiny import export_tiny, rows_of, tiny_model
 
 from treepiece import runtime
 from treepiece.decoding.pipeline import confidence
-from treepiece.decoding.types import DecodingConfig, Temperatures
+from treepiece.decoding.types import DecodingConfig
 from treepiece.models.trained import load_model
 from treepiece.runtime.parser import Parser
 from treepiece.runtime.sessions import as_ids
@@ -22,26 +22,16 @@ TEXTS = [row.frame.utterance for row in rows_of(24, seed=7)]
 pytestmark = pytest.mark.slow  # it exports a model
 
 
-def export_with_settings(folder, trained):
-    trained.decoding = DecodingConfig(reranker_weight=0.4, temperatures=Temperatures(1.3, 2.1))
-    return export_tiny(folder, trained)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, tiny_encoder):
-    return export_with_settings(tmp_path_factory.mktemp("reranker"), tiny_model(tiny_encoder, reranker=True))
-
-
 @pytest.fixture(scope="module")
 def plain_folder(tmp_path_factory, tiny_encoder):
     """TreePiece as in the paper, without extensions."""
-    return export_with_settings(tmp_path_factory.mktemp("plain"), tiny_model(tiny_encoder, plain=True))
+    return export_tiny(tmp_path_factory.mktemp("plain"), tiny_model(tiny_encoder, plain=True))
 
 
 @pytest.mark.parametrize("nbest", [1, 3, 7])
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0])
-def test_both_scorers_give_the_same_hypotheses(folder, nbest, threshold):
-    check_scorers(folder, nbest, threshold)
+def test_both_scorers_give_the_same_hypotheses(reranking_bundle, nbest, threshold):
+    check_scorers(reranking_bundle, nbest, threshold)
 
 
 @pytest.mark.parametrize("nbest", [1, 7])
@@ -69,9 +59,9 @@ def check_scorers(folder, nbest, threshold):
             assert a.span_log_p == pytest.approx(b.span_log_p, rel=1e-5, abs=1e-3)
 
 
-def test_confidences_are_those_of_pytorch(folder):
-    trained = load_model(folder.parent / "model")
-    parser = Parser(folder, precision="float")
+def test_confidences_are_those_of_pytorch(reranking_bundle):
+    trained = load_model(reranking_bundle.parent / "model")
+    parser = Parser(reranking_bundle, precision="float")
     assert parser.decoding == trained.decoding
     for text, utterance in zip(TEXTS, trained.subwords.encode_batch(TEXTS), strict=True):
         ((wanted,),) = trained.model.parse([utterance], trained.decoding)
@@ -81,17 +71,17 @@ def test_confidences_are_those_of_pytorch(folder):
         assert result.best.leaf_confidences == pytest.approx(leaves, abs=1e-3)
 
 
-def test_reranking_changes_answers(folder):
+def test_reranking_changes_answers(reranking_bundle):
     answers = []
     for threshold in (0.0, 1.0):
-        parser = Parser(folder, precision="float", decoding=DecodingConfig(rerank_threshold=threshold))
+        parser = Parser(reranking_bundle, precision="float", decoding=DecodingConfig(rerank_threshold=threshold))
         answers.append([parser(text).best.frame.skeleton for text in TEXTS])
     assert answers[0] != answers[1]
 
 
 @pytest.mark.parametrize("precision", ["float", "int8"])
-def test_the_best_candidate_does_not_depend_on_how_many_are_asked_for(folder, precision):
-    parser = Parser(folder, precision=precision)
+def test_the_best_candidate_does_not_depend_on_how_many_are_asked_for(reranking_bundle, precision):
+    parser = Parser(reranking_bundle, precision=precision)
     for text in TEXTS:
         alone = parser(text).best
         for nbest in (2, 10):
@@ -114,9 +104,9 @@ VALUES = {"decoding/types.py", "runtime/result.py", "runtime/sessions.py", "chec
 """Classes that the others pass on, and checks of single arguments; so are trees, units and labels."""
 
 
-def test_a_low_confidence_parse_crosses_eight_files(folder):
+def test_a_low_confidence_parse_crosses_eight_files(reranking_bundle):
     always = DecodingConfig(rerank_threshold=1.0)
-    scout, parser = (Parser(folder, precision="float", decoding=always) for _ in range(2))
+    scout, parser = (Parser(reranking_bundle, precision="float", decoding=always) for _ in range(2))
     utterances = scout.subwords.encode_batch(TEXTS)
     best = [scout.model.parse(as_ids([utterance.ids]))[0][0] for utterance in utterances]
     text = next(text for text, one in zip(TEXTS, best, strict=True) if one.reranker_log_p is not None)

@@ -17,6 +17,8 @@ import safetensors.torch
 import yaml
 from tiny import SETTINGS
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 LONGEST = 600
 """Seconds for what takes some ten on a machine that does nothing else."""

@@ -86,6 +86,7 @@ def assert_same_weights(one, other):
         assert torch.equal(weight, weights(other)[name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
     rows = toy(8)

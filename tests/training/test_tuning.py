@@ -44,7 +44,7 @@ def trained(tiny_encoder):
 @pytest.fixture(scope="module")
 def examples(trained):
     """Rows whose right answer is, in turns, the one before reranking and the one after: there are gains and losses."""
-    made = make_examples(rows_of(60, seed=4), trained.subwords)[0]
+    made = make_examples(rows_of(24, seed=4), trained.subwords)[0]
     answers = []
     for threshold in (0.0, 1.0):
         config = DecodingConfig(rerank_threshold=threshold, reranker_weight=0.4)
