@@ -69,14 +69,13 @@ async def wait_for(
     """Return answers; give up when they take too long, or when the client disconnects."""
     disconnected = asyncio.ensure_future(request.receive())  # the body has been read, so this can only be a disconnect
     try:
-        async with asyncio.timeout(seconds):
-            await asyncio.wait((answers, disconnected), return_when=asyncio.FIRST_COMPLETED)
-        if not answers.done():
+        await asyncio.wait((answers, disconnected), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if answers.done():
+            return answers.result()
+        if disconnected.done():
             raise ClientDisconnect
-        return answers.result()
-    except TimeoutError:
         detail = f"there was no answer within {seconds:g} seconds: the server is overloaded"
-        raise Problem(ProblemType.NO_ANSWER, detail, RETRY_AFTER) from None
+        raise Problem(ProblemType.NO_ANSWER, detail, RETRY_AFTER)
     finally:
         disconnected.cancel()
         answers.cancel()
