@@ -29,7 +29,7 @@ PAST = ("past_keys_0", "past_values_0", "past_keys_1", "past_values_1")
 
 
 class AutoregressiveRuntime:
-    """An autoregressive parser on graphs. Threads may share it."""
+    """An autoregressive parser on graphs; the settings concern TreePiece only. Threads may share it."""
 
     def __init__(self, definition: Definition, graphs: Graphs, config: DecodingConfig) -> None:
         self.grammar = definition.token_grammar()
@@ -118,7 +118,7 @@ class _Score:
 
 
 class NonAutoregressiveRuntime:
-    """A non-autoregressive parser on one graph. Threads may share it."""
+    """A non-autoregressive parser on one graph; the settings concern TreePiece only. Threads may share it."""
 
     def __init__(self, definition: Definition, graphs: Graphs, config: DecodingConfig) -> None:
         self.vocabulary = definition.token_vocabulary()

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +24,7 @@ from treepiece.runtime.loading import RuntimeModel, load_bundle
 from treepiece.runtime.result import Candidate, Result
 from treepiece.runtime.sessions import Precision, as_ids
 from treepiece.text import Subwords, SubwordTokenizer
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.frame import Frame
 
 MAX_NBEST = 100
@@ -65,7 +66,8 @@ class Parser:
         self.definition, self.subwords = self._loaded.definition, self._loaded.subwords
         self.decoding, self.metadata = self._loaded.decoding, self._loaded.metadata
         self.model = self._loaded.model()
-        self._units = lru_cache(maxsize=1 << 14)(self._write_units)  # a few units are very frequent
+        # A few units are very frequent. The cache does not refer to the parser, which is freed as soon as it is unused.
+        self._units = lru_cache(maxsize=1 << 14)(partial(_write_units, self.definition.tokenizer))
 
     @classmethod
     def load(cls, model: str | Path, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
@@ -201,13 +203,6 @@ class Parser:
             for one, value, score in zip(hypotheses, log_p, _shares(log_p, temperatures.parse), strict=True)
         )
 
-    def _write_units(self, unit_ids: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return units as text, and the unit of each node."""
-        tokenizer = self.definition.tokenizer
-        if tokenizer is None:
-            return (), ()
-        return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids), tuple(tokenizer.places(unit_ids))
-
 
 @dataclass(frozen=True)
 class ParseRequest:
@@ -241,6 +236,15 @@ def _check(text: str, max_length: int, found: Subwords | TextError) -> Subwords 
         what = "is empty" if not text else "has no readable characters"
         return TextError(f"the text {what}, got {text[:40]!r}: give an utterance of one word or more")
     return found
+
+
+def _write_units(
+    tokenizer: TreePieceTokenizer | None, unit_ids: tuple[int, ...]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return units as text, and the unit of each node; a baseline has none."""
+    if tokenizer is None:
+        return (), ()
+    return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids), tuple(tokenizer.places(unit_ids))
 
 
 def _shares(log_p: Sequence[float], temperature: float) -> list[float]:
