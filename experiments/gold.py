@@ -258,7 +258,7 @@ def force_runtime(parser: Parser, gold: Gold) -> Force:
     if isinstance(model, AutoregressiveRuntime):
         tokens = model.grammar = ForcedTokens(model.grammar)
         return _force_grammar(tokens, gold.tokens)
-    runtime = cast(TreePieceRuntime, model)
+    runtime: TreePieceRuntime = model
     units = ForcedUnits(runtime.grammar)
     runtime.grammar = runtime.pipeline.grammar = units
     force = _force_grammar(units, gold.units)

@@ -64,8 +64,8 @@ class Blocked:
 def block(app):
     """Make the parser of an application wait; return what lets it go."""
     batcher = app.state.service.batcher
-    batcher._work = Blocked(batcher._work)
-    return batcher._work
+    batcher.work = Blocked(batcher.work)
+    return batcher.work
 
 
 async def until(is_true):

@@ -278,7 +278,7 @@ def test_the_log_has_no_texts(make_app, logged, monkeypatch):
     def fail(task, items):
         raise ValueError(f"cannot parse {items}")
 
-    monkeypatch.setattr(app.state.service.batcher, "_work", fail)
+    monkeypatch.setattr(app.state.service.batcher, "work", fail)
     ask(app, "POST", "/v1/parse", json={"text": TEXT})
     records = logged()
     assert "grace" not in json.dumps(records)

@@ -202,7 +202,7 @@ def test_a_fault_around_the_work_leaves_nobody_waiting(fault, caplog):
         place, name = {
             "work": (batcher, "_run"),
             "threads": (batcher._threads, "submit"),
-            "observe": (batcher, "_observe"),
+            "observe": (batcher, "observe"),
         }[fault]
         whole = getattr(place, name)
         setattr(place, name, fail)

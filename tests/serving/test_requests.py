@@ -298,7 +298,7 @@ def test_a_bundle_that_is_deleted_while_it_is_served(tiny_bundle, tmp_path, pars
 
 def test_a_fault_is_told_without_its_reasons(make_app, monkeypatch, caplog):
     app = make_app()
-    monkeypatch.setattr(app.state.service.batcher, "_work", lambda task, items: 1 / 0)
+    monkeypatch.setattr(app.state.service.batcher, "work", lambda task, items: 1 / 0)
     with caplog.at_level(logging.ERROR, "treepiece.serving"):
         response = ask(app, "POST", "/v1/parse", json={"text": "call mom"})
     assert (response.status_code, problem(response)["type"]) == (500, "/docs#fault")

@@ -10,7 +10,7 @@ from treepiece.data.examples import make_examples
 from treepiece.errors import RecipeError
 from treepiece.progress import NoProgress
 from treepiece.training.averaging import average, best_average
-from treepiece.training.prediction import count_matches
+from treepiece.training.prediction import predict
 from treepiece.training.preparation import new_model
 
 
@@ -62,11 +62,10 @@ def test_the_best_of_several_is_kept_and_says_so(pair, toy):
     best = best_average(first, [second], (0.0, 0.5, 1.0), examples, progress)
     assert seen[-1] == (3 * len(examples), 3 * len(examples))
     assert seen == sorted(seen)
-    counts = {share: count_matches(average(first, [second], share).model, examples)[1] for share in (0.0, 0.5, 1.0)}
-    assert best.metadata["average"]["first_weight"] in counts
+    assert best.metadata["average"]["first_weight"] in (0.0, 0.5, 1.0)
     assert best.metadata["validation"] == {
         "rows": 20,
-        "em": pytest.approx(int(count_matches(best.model, examples, best.decoding)[1]) / 20),
+        "em": pytest.approx(sum(one.is_exact for one in predict(best.model, examples, best.decoding)) / 20),
     }
 
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,7 +38,8 @@ QUICK = PretrainingConfig(epochs=2, batch_size=8)
 
 
 def pretrain(sequences=PAIRS, config=QUICK, seed=0, n_units=N_UNITS, width=16, **options):
-    return pretrain_units(sequences, n_units, width, config, n_heads=2, seed=seed, **options)
+    found = pretrain_units(sequences, n_units, width, config, n_heads=2, seed=seed, **options)
+    return SimpleNamespace(embeddings=found[0], losses=found[1])
 
 
 def test_the_same_seed_gives_the_same_result_and_no_other_random_number_changes():

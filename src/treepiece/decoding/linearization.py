@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treepiece.decoding.search import Bools, Pair, Score, beam_search
+from treepiece.decoding.search import Bools, Pair, Score, beam_search, pair_table
 from treepiece.decoding.types import Hypothesis
 from treepiece.errors import OptionError
 from treepiece.trees.align import Span
@@ -113,13 +113,9 @@ class TokenGrammar:
     def __init__(self, vocabulary: TokenVocabulary, pairs: Iterable[Pair], *, budget: int) -> None:
         self.vocabulary = vocabulary
         self.budget = budget
-        n_labels = len(vocabulary.labels)
         self._cost = np.where(vocabulary.is_slot, 4, 2)  # the least number of tokens from opening to closing
-        self._below = np.zeros((n_labels + 1, n_labels), bool)  # the last row is for the root
-        for parent, child in pairs:
-            row = n_labels if parent is None else vocabulary.numbers[parent]
-            self._below[row, vocabulary.numbers[child]] = True
-        if budget < 4 or not self._below[n_labels].any():
+        self._below = pair_table(pairs, vocabulary.numbers, len(vocabulary.labels))
+        if budget < 4 or not self._below[-1].any():
             raise OptionError(f"a frame needs a label for its root and a budget of 4 tokens, got {budget}")
 
     def allowed(self, state: TokenState) -> Bools:
@@ -135,10 +131,9 @@ class TokenGrammar:
         if state.n_pointers == 1:
             pointers[state.tokens[-1] - vocabulary.first_pointer :] = True
             return allowed
-        may_point = bool(vocabulary.is_slot[label]) and state.is_leaf and state.n_pointers == 0
-        if may_point and left >= 2:
-            pointers[state.free :] = True
         if state.n_pointers == 0:
+            if vocabulary.is_slot[label] and state.is_leaf and left >= 2:
+                pointers[state.free :] = True
             allowed[: vocabulary.close] = self._below[label] & (self._cost <= left)
         allowed[vocabulary.close] = not pointers.any()  # a slot must point to something if it can
         return allowed

@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.decoding.linearization import TokenVocabulary, pointer_log_p
-from treepiece.decoding.spans import best_spans
+from treepiece.decoding.spans import Floats, best_spans
 from treepiece.decoding.types import Hypothesis
 from treepiece.errors import OptionError
-
-Floats = npt.NDArray[np.float64]
 
 
 class Token(IntEnum):
@@ -81,8 +79,10 @@ def best_frame_tokens(logits: npt.NDArray[np.floating], vocabulary: TokenVocabul
     if n_tokens < 2 or n_tokens % 2:
         raise OptionError(f"a frame has an even number of tokens, 2 or more, got {n_tokens}")
     scores = np.clip(np.nan_to_num(np.asarray(logits, np.float64), nan=-1e4), -1e4, 1e4)
-    kinds = best_kinds(_kind_scores(scores, vocabulary))
-    return _name_tokens(kinds, scores, vocabulary)
+    labels, close, pointers = np.split(scores, [vocabulary.close, vocabulary.first_pointer], axis=1)
+    kinds = labels[:, ~vocabulary.is_slot], labels[:, vocabulary.is_slot], close, pointers  # in the order of `Token`
+    kind_scores = np.stack([part.max(axis=1, initial=-np.inf) for part in kinds], axis=1)
+    return _name_tokens(best_kinds(kind_scores), scores, vocabulary)
 
 
 def decode_frame(log_p: npt.NDArray[np.floating], length_log_p: float, vocabulary: TokenVocabulary) -> Hypothesis:
@@ -100,22 +100,8 @@ def decode_frame(log_p: npt.NDArray[np.floating], length_log_p: float, vocabular
     return Hypothesis.of_parts(skeleton, tuple(spans), skeleton_log_p, span_log_p, passes=1)
 
 
-def _kind_scores(scores: Floats, vocabulary: TokenVocabulary) -> Floats:
-    """Return the score of the best token of each kind at each position. Shape: (length, 4)."""
-    result = np.full((len(scores), len(Token)), -np.inf)
-    labels, pointers = scores[:, : vocabulary.close], scores[:, vocabulary.first_pointer :]
-    for kind, part in (
-        (Token.INTENT, labels[:, ~vocabulary.is_slot]),
-        (Token.SLOT, labels[:, vocabulary.is_slot]),
-        (Token.POINT, pointers),
-    ):
-        result[:, kind] = part.max(axis=1, initial=-np.inf)
-    result[:, Token.CLOSE] = scores[:, vocabulary.close]
-    return result
-
-
 def best_kinds(scores: Floats) -> list[Token]:
-    """Return the best sequence of kinds that is a frame.
+    """Return the best sequence of kinds that is a frame. Shape: scores (length, 4), of each kind at each position.
 
     >>> loves_pointers = np.array([[0.0, 0.0, 0.0, 9.0]] * 6)
     >>> [kind.name for kind in best_kinds(loves_pointers)]

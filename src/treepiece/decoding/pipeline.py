@@ -39,7 +39,7 @@ class DecodingPipeline:
         self.grammar = grammar
         self._max_length = max_length
         self._tokens = TokenVocabulary(grammar.vocabulary.labels) if has_reranker else None
-        self.skeleton = lru_cache(_CACHED_SKELETONS)(self._assemble)
+        self.skeleton = lru_cache(_CACHED_SKELETONS)(lambda unit_ids: assemble(unit_ids, grammar.vocabulary, Order.PRE))
 
     def decode(self, scorer: Scorer, config: DecodingConfig, *, nbest: int = 1) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each utterance, the best first.
@@ -144,9 +144,6 @@ class DecodingPipeline:
     def _derivation(self, partial: Partial) -> Derivation:
         return Derivation(self.skeleton(partial.unit_ids), partial.unit_ids, partial.log_p)
 
-    def _assemble(self, unit_ids: tuple[int, ...]) -> Node:
-        return assemble(unit_ids, self.grammar.vocabulary, Order.PRE)
-
 
 class _UnitScores:
     """Caches the unit scores of a batch, so that beam search reuses those of greedy search."""
@@ -215,14 +212,9 @@ def _interpolate(hypotheses: Sequence[Hypothesis], weight: float) -> list[Hypoth
     A leaf can be right in several skeletons. So its probability is the sum, over the hypotheses that have it, of
     the probability of the skeleton times that of the span. Skeletons exclude each other: it is at most 1.
     """
-    own, skeletons, log_q = (
-        np.array(values, np.float64)
-        for values in (
-            [one.log_p for one in hypotheses],
-            [one.unit_log_p for one in hypotheses],
-            [one.reranker_log_p for one in hypotheses],
-        )
-    )
+    own = np.array([one.log_p for one in hypotheses])
+    skeletons = np.array([one.unit_log_p for one in hypotheses])
+    log_q = np.array([one.reranker_log_p for one in hypotheses], np.float64)
     scores = (1 - weight) * own + weight * log_q
     shares = scores - np.logaddexp.reduce(scores)
     log_p = shares + np.logaddexp.reduce(own)

@@ -12,7 +12,7 @@ over the allowed items, so that they are probabilities of whole outputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from treepiece.checks import whole_number
 from treepiece.errors import OptionError, UnitError
 from treepiece.tokenizer.folding import CONTINUATION
-from treepiece.tokenizer.shape import PLACEHOLDER, placeholder_parents
+from treepiece.tokenizer.shape import placeholder_parents
 from treepiece.tokenizer.vocabulary import Vocabulary
 from treepiece.trees.node import Node
 
@@ -45,6 +45,18 @@ def label_pairs(skeletons: Iterable[Node]) -> set[Pair]:
         for node in tree.nodes():
             pairs.update((node.label, child.label) for child in node.children if isinstance(child, Node))
     return pairs
+
+
+def pair_table(pairs: Iterable[Pair], label_ids: Mapping[str, int], n_labels: int) -> Bools:
+    """Return whether each label may be below each label, and in the last row at the root; other labels do not count.
+
+    Shape: (labels + 1, labels).
+    """
+    below = np.zeros((n_labels + 1, n_labels), bool)
+    for parent, child in pairs:
+        if child in label_ids and (parent is None or parent in label_ids):
+            below[n_labels if parent is None else label_ids[parent], label_ids[child]] = True
+    return below
 
 
 @dataclass(frozen=True)
@@ -79,33 +91,21 @@ class UnitGrammar:
         """Stands for the parent label of the root."""
         self.placeholders = tuple(placeholder_parents(shape) for shape in vocabulary.shapes)
         self._n_nodes = np.array([sum(token >= 0 for token in shape) for shape in vocabulary.shapes], float)
-        self._allowed = self._allow(pairs)
+        roots = [shape[0] for shape in vocabulary.shapes]
+        self._allowed: Bools = pair_table(pairs, vocabulary.known_labels, self.root)[:, roots]
         self._least = self._least_nodes()
         self._costs = self._complete(self._least)
-        for label in {self.root, *(label for placeholders in self._usable_placeholders() for label in placeholders)}:
+        continuation = vocabulary.label_ids[CONTINUATION]
+        needed = {self.root}
+        for parents, shape in zip(self.placeholders, vocabulary.shapes, strict=True):
+            if continuation not in shape:
+                needed.update(parents)
+        for label in needed:
             if not np.isfinite(self._least[label]):
                 place = "at the root" if label == self.root else f"below {vocabulary.labels[label]!r}"
                 raise UnitError(f"no tree can be completed {place}: the grammar needs the pairs of all training trees")
         if self.budget < self._least[self.root]:
             raise OptionError(f"a budget of {budget} nodes is too small: a tree needs {self._least[self.root]:.0f}")
-
-    def _allow(self, pairs: Iterable[Pair]) -> Bools:
-        labels = self.vocabulary.known_labels
-        below = np.zeros((self.root + 1, self.root), bool)
-        for parent, child in pairs:
-            if child in labels and (parent is None or parent in labels):
-                below[self.root if parent is None else labels[parent], labels[child]] = True
-        roots = np.array([shape[0] for shape in self.vocabulary.shapes])
-        allowed: Bools = below[:, roots]
-        return allowed
-
-    def _usable_placeholders(self) -> list[tuple[int, ...]]:
-        continuation = self.vocabulary.label_ids[CONTINUATION]
-        return [
-            placeholders
-            for placeholders, shape in zip(self.placeholders, self.vocabulary.shapes, strict=True)
-            if PLACEHOLDER in shape and continuation not in shape
-        ]
 
     def _least_nodes(self) -> Floats:
         """Return the least number of nodes that can fill a placeholder, by label (a fixed point)."""

@@ -133,17 +133,13 @@ def compare(
     chars = list(in_order(chars))
     spans = tuple(covering(gold.offsets, span) for span in chars)
     if [covered(gold.offsets, span, len(gold.utterance)) for span in spans] == chars:
-        return Outcome(gold, Frame(gold.words, skeleton, spans, gold.utterance), domain, passes, line)
-    # A leaf begins or ends inside a gold word. It is wrong, so split words rather than widen the leaf.
-    wanted = [leaf.chars for leaf in gold.leaves]
-    cuts = [place for span in (*gold.offsets, *wanted, *chars) for place in span]
-    return Outcome(
-        Frame.from_chars(gold.utterance, gold.skeleton, wanted, cuts),
-        Frame.from_chars(gold.utterance, skeleton, chars, cuts),
-        domain,
-        passes,
-        line,
-    )
+        predicted = Frame(gold.words, skeleton, spans, gold.utterance)
+    else:  # A leaf begins or ends inside a gold word. It is wrong, so split words rather than widen the leaf.
+        wanted = [leaf.chars for leaf in gold.leaves]
+        cuts = [place for span in (*gold.offsets, *wanted, *chars) for place in span]
+        predicted = Frame.from_chars(gold.utterance, skeleton, chars, cuts)
+        gold = Frame.from_chars(gold.utterance, gold.skeleton, wanted, cuts)
+    return Outcome(gold, predicted, domain, passes, line)
 
 
 def write_errors(path: Path, outcomes: Iterable[Outcome]) -> int:

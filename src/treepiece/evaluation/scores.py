@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -132,18 +132,15 @@ def find_confusions(outcomes: Iterable[Outcome], *, most: int = 20) -> tuple[Con
 
     Trees that differ in structure only, and wrong spans, are not label errors.
     """
-    counts: Counter[LabelError] = Counter()
-    examples: dict[LabelError, Outcome] = {}
+    found: dict[LabelError, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
-        if outcome.is_skeleton:
-            continue
-        gold, predicted = outcome.gold.skeleton, outcome.predicted.skeleton
-        for error in label_errors([node.label for node in gold.nodes()], [node.label for node in predicted.nodes()]):
-            counts[error] += 1
-            examples.setdefault(error, outcome)
-    ranked = sorted(counts, key=lambda error: (-counts[error], error[0] or "", error[1] or ""))
+        if not outcome.is_skeleton:
+            trees = outcome.gold.skeleton, outcome.predicted.skeleton
+            for error in label_errors(*([node.label for node in tree.nodes()] for tree in trees)):
+                found[error].append(outcome)
+    ranked = sorted(found, key=lambda error: (-len(found[error]), error[0] or "", error[1] or ""))
     return tuple(
-        Confusion(*error, counts[error], examples[error].line, examples[error].gold.utterance)
+        Confusion(*error, len(found[error]), found[error][0].line, found[error][0].gold.utterance)
         for error in ranked[:most]
     )
 

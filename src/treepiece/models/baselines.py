@@ -7,6 +7,7 @@ al., 2019): it learns to fill in random masks, and parses in one pass, in which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +19,11 @@ from treepiece.decoding.search import Logits
 from treepiece.decoding.types import DecodingConfig, Hypothesis
 from treepiece.definition import DecoderConfig
 from treepiece.errors import OptionError
-from treepiece.models.batch import Batch, collate_utterances, pad
+from treepiece.models.batch import Batch, collate_utterances
 from treepiece.models.encoder import Encoder, EncoderOutput, encode, encode_utterances, to_numpy
 from treepiece.models.layers import PADDING
 from treepiece.models.losses import LossConfig, cross_entropy
-from treepiece.models.token_decoder import BLANK, TokenDecoder
+from treepiece.models.token_decoder import BLANK, TokenDecoder, collate_frames, select_rows
 from treepiece.text import Subwords
 
 
@@ -42,38 +43,30 @@ class CachedScore:
 
     def __call__(self, rows: Sequence[tuple[int, TokenState]]) -> Logits:
         """Return the logits of the next token of each row; all rows have the same number of tokens."""
-        device = self._all.states.device
         items = [item for item, _ in rows]
         if items != self._items:  # in a greedy search they change only when an utterance is complete
-            self._chosen = self._all.select(torch.tensor(items, device=device))
-            self._items = items
-        tokens = torch.tensor([state.tokens[-1] if state.tokens else BLANK for _, state in rows], device=device)
+            self._chosen, self._items = self._all.select(items), items
+        last = [state.tokens[-1] if state.tokens else BLANK for _, state in rows]
+        tokens = torch.tensor(last, device=self._all.encoded.states.device)
         parents = [self._places[item, state.tokens[:-1]] for item, state in rows]
-        past = self._past.select(torch.tensor(parents, device=device))
-        logits, self._past = self._decoder.step(tokens, past, self._chosen)
+        logits, self._past = self._decoder.step(tokens, select_rows(self._past, parents), self._chosen)
         self._places = {(item, state.tokens): place for place, (item, state) in enumerate(rows)}
         return to_numpy(logits)
-
-
-def collate_frames(examples: Sequence[Example], vocabulary: TokenVocabulary, pad_id: int) -> Batch:
-    """Return examples as a batch, with their frames as tokens."""
-    utterances = collate_utterances([example.subwords for example in examples], pad_id)
-    frames = pad([vocabulary.write(example.frame.skeleton, example.spans) for example in examples], BLANK)
-    return Batch(utterances, frames=frames)
 
 
 class AutoregressiveModel(nn.Module):
     """Encoder and a decoder of two layers."""
 
-    def __init__(self, encoder: Encoder, grammar: TokenGrammar, config: DecoderConfig | None = None) -> None:
+    def __init__(self, encoder: Encoder, grammar: TokenGrammar, config: DecoderConfig) -> None:
         super().__init__()
         self.grammar = grammar
         self.encoder = encoder
-        self.decoder = TokenDecoder(grammar.vocabulary, encoder.width, config or DecoderConfig())
+        self.decoder = TokenDecoder(grammar.vocabulary, encoder.width, config)
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """Return examples as a batch; the `collate_fn` of a DataLoader."""
-        return collate_frames(examples, self.grammar.vocabulary, self.encoder.pad_id)
+        utterances = collate_utterances([example.subwords for example in examples], self.encoder.pad_id)
+        return Batch(utterances, frames=collate_frames(examples, self.grammar.vocabulary))
 
     def loss(self, batch: Batch, config: LossConfig | None = None) -> dict[str, Tensor]:
         """Return the loss of the next token, given all gold tokens before it."""
@@ -105,9 +98,8 @@ def mask_tokens(frames: Tensor, lengths: Tensor) -> Tensor:
 class NonAutoregressiveModel(nn.Module):
     """Encoder, length predictor and a decoder of two layers."""
 
-    def __init__(self, encoder: Encoder, vocabulary: TokenVocabulary, config: DecoderConfig | None = None) -> None:
+    def __init__(self, encoder: Encoder, vocabulary: TokenVocabulary, config: DecoderConfig) -> None:
         super().__init__()
-        config = config or DecoderConfig()
         self.vocabulary = vocabulary
         self.encoder = encoder
         self.length = nn.Linear(encoder.width, config.max_length // 2)  # every frame has an even number of tokens
@@ -115,7 +107,8 @@ class NonAutoregressiveModel(nn.Module):
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """Return examples as a batch; the `collate_fn` of a DataLoader."""
-        return collate_frames(examples, self.vocabulary, self.encoder.pad_id)
+        utterances = collate_utterances([example.subwords for example in examples], self.encoder.pad_id)
+        return Batch(utterances, frames=collate_frames(examples, self.vocabulary))
 
     def loss(self, batch: Batch, config: LossConfig | None = None) -> dict[str, Tensor]:
         """Return the losses by name; `loss` is that of the length plus that of the masked tokens.
@@ -135,8 +128,7 @@ class NonAutoregressiveModel(nn.Module):
 
     def predict_length(self, encoded: EncoderOutput) -> Tensor:
         """Return the logits of 2, 4, 6, ... tokens. Shape: (batch, lengths)."""
-        logits: Tensor = self.length(encoded.states[:, 0])
-        return logits
+        return cast(Tensor, self.length(encoded.states[:, 0]))
 
     def decode(self, lengths: Tensor, encoded: EncoderOutput) -> Tensor:
         """Return the logits of all tokens of frames of the given lengths. Shape: lengths (batch,)."""
@@ -146,8 +138,7 @@ class NonAutoregressiveModel(nn.Module):
     def _fill(self, tokens: Tensor, lengths: Tensor, encoded: EncoderOutput) -> Tensor:
         """Return the logits of all tokens, of which some are masked. Shape: tokens (batch, n), lengths (batch,)."""
         mask = torch.arange(tokens.shape[1], device=lengths.device) < lengths.unsqueeze(1)
-        logits: Tensor = self.decoder(tokens, mask.unsqueeze(1), encoded)
-        return logits
+        return cast(Tensor, self.decoder(tokens, mask.unsqueeze(1), encoded))
 
     @torch.no_grad()
     def parse(

@@ -8,7 +8,7 @@ baselines, and TreePiece with a reranker). Positions without a target have `PADD
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -24,19 +24,10 @@ from treepiece.text import Subwords
 class Tensors:
     """The base of (nested) dataclasses of tensors: they move between devices as one."""
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Return a copy with `change` applied to each tensor."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return type(self)(
-            **{
-                name: change(value) if isinstance(value, Tensor) else value.map(change) if value is not None else None
-                for name, value in values.items()
-            }
-        )
-
     def to(self, device: torch.device | str) -> Self:
         """Return a copy on a device."""
-        return self.map(lambda tensor: tensor.to(device))
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return type(self)(**{name: value if value is None else value.to(device) for name, value in values.items()})
 
 
 @dataclass(frozen=True)

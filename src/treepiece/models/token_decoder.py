@@ -13,14 +13,16 @@ single pass:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
+from treepiece.data.examples import Example
 from treepiece.decoding.linearization import TokenVocabulary
 from treepiece.definition import DecoderConfig
+from treepiece.models.batch import pad
 from treepiece.models.encoder import EncoderOutput
 from treepiece.models.layers import PADDING, DecoderLayer, Embedding, Pointer, causal_mask, positions
 from treepiece.models.losses import cross_entropy
@@ -30,37 +32,34 @@ BLANK = PADDING
 """Stands for the start of a sequence in the autoregressive model, and for a masked token in the other."""
 
 
+Cache = list[tuple[Tensor, Tensor]]
+"""The keys and values of each layer (KV cache). Shape: (rows, heads, t, width / heads) each."""
+
+
+def select_rows(cache: Cache, rows: list[int]) -> Cache:
+    """Return the keys and values of some rows, which may repeat."""
+    return [(keys[rows], values[rows]) for keys, values in cache]
+
+
 class CrossAttentionCache(NamedTuple):
     """What each step attends to: the encoder's output, and its keys and values, which all steps share.
 
-    Shape: states (batch, n, width), mask and pointable (batch, n) as in `EncoderOutput`; keys and values (layers,
-    batch, heads, n, width / heads); the keys of the pointer (batch, n, width).
+    Shape: the keys of the pointer (batch, n, width).
     """
 
-    states: Tensor
-    mask: Tensor
-    pointable: Tensor
-    keys: Tensor
-    values: Tensor
+    encoded: EncoderOutput
+    layers: Cache
     pointer_keys: Tensor
 
-    def select(self, index: Tensor) -> CrossAttentionCache:
+    def select(self, items: list[int]) -> CrossAttentionCache:
         """Return the rows of some utterances, which may repeat."""
-        states, mask, pointable, keys, values, pointer_keys = self
-        return CrossAttentionCache(
-            states[index], mask[index], pointable[index], keys[:, index], values[:, index], pointer_keys[index]
-        )
+        layers = select_rows(self.layers, items)
+        return CrossAttentionCache(self.encoded.select(items), layers, self.pointer_keys[items])
 
 
-class KVCache(NamedTuple):
-    """The KV cache of self-attention over the tokens so far. Shape: (layers, rows, heads, t, width / heads)."""
-
-    keys: Tensor
-    values: Tensor
-
-    def select(self, index: Tensor) -> KVCache:
-        """Return the past of some rows, which may repeat."""
-        return KVCache(self.keys[:, index], self.values[:, index])
+def collate_frames(examples: Sequence[Example], vocabulary: TokenVocabulary) -> Tensor:
+    """Return the frames of examples as tokens, padded with `BLANK`. Shape: (batch, n)."""
+    return pad([vocabulary.write(example.frame.skeleton, example.spans) for example in examples], BLANK)
 
 
 class TokenDecoder(nn.Module):
@@ -99,15 +98,14 @@ class TokenDecoder(nn.Module):
 
     def cross_attention_cache(self, encoded: EncoderOutput) -> CrossAttentionCache:
         """Return the cross-attention keys and values of a batch of utterances, which all steps share."""
-        keys, values = _stack(layer.cross_attention.keys_and_values(encoded.states) for layer in self._each_layer())
-        pointer_keys = self.pointer.key(encoded.states)
-        return CrossAttentionCache(encoded.states, encoded.mask, encoded.pointable, keys, values, pointer_keys)
+        layers = [layer.cross_attention.keys_and_values(encoded.states) for layer in self._each_layer()]
+        return CrossAttentionCache(encoded, layers, self.pointer.key(encoded.states))
 
-    def start(self, cached: CrossAttentionCache) -> KVCache:
+    def start(self, cached: CrossAttentionCache) -> Cache:
         """Return the past of rows without tokens, one row per utterance. Shape: t is 0."""
-        return KVCache(cached.keys[:, :, :, :0], cached.values[:, :, :, :0])
+        return [(keys[:, :, :0], values[:, :, :0]) for keys, values in cached.layers]
 
-    def step(self, tokens: Tensor, past: KVCache, cached: CrossAttentionCache) -> tuple[Tensor, KVCache]:
+    def step(self, tokens: Tensor, past: Cache, cached: CrossAttentionCache) -> tuple[Tensor, Cache]:
         """Return the logits of the token after the given ones, and the past of the next step.
 
         All rows have the same number of tokens. The computation depends on the sizes of tensors, never on their values,
@@ -115,16 +113,15 @@ class TokenDecoder(nn.Module):
 
         Shape: tokens (rows,), the last of each row or `BLANK` at the start; the logits (rows, labels + 1 + subwords).
         """
-        places = torch.full_like(tokens, past.keys.shape[3])
-        x = self._embed(tokens.unsqueeze(1), places.unsqueeze(1), cached.states)
+        places = torch.full_like(tokens, past[0][0].shape[2])
+        encoded = cached.encoded
+        x = self._embed(tokens.unsqueeze(1), places.unsqueeze(1), encoded.states)
         grown = []
-        for number, layer in enumerate(self._each_layer()):
-            before = past.keys[number], past.values[number]
-            utterance = cached.keys[number], cached.values[number]
-            x, kept = layer.step(x, before, utterance, cached.mask.unsqueeze(1))
+        for layer, before, utterance in zip(self._each_layer(), past, cached.layers, strict=True):
+            x, kept = layer.step(x, before, utterance, encoded.mask.unsqueeze(1))
             grown.append(kept)
-        pointers = self.pointer.score(self.pointer.query(x), cached.pointer_keys, cached.pointable)
-        return self._join(x, pointers).squeeze(1), KVCache(*_stack(grown))
+        pointers = self.pointer.score(self.pointer.query(x), cached.pointer_keys, encoded.pointable)
+        return self._join(x, pointers).squeeze(1), grown
 
     def _each_layer(self) -> Iterable[DecoderLayer]:
         return cast(Iterable[DecoderLayer], self.layers)
@@ -140,12 +137,6 @@ class TokenDecoder(nn.Module):
     def _join(self, x: Tensor, pointers: Tensor) -> Tensor:
         symbols = nn.functional.linear(x, self.embedding.symbols[: self.n_symbols], self.bias)
         return torch.cat([symbols, pointers[:, :, 1:]], dim=2)  # without the first state, too
-
-
-def _stack(pairs: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    """Return the keys of all layers and the values of all layers."""
-    keys, values = zip(*pairs, strict=True)
-    return torch.stack(keys), torch.stack(values)
 
 
 class Reranker(nn.Module):

@@ -61,12 +61,11 @@ class TrainedModel:
     def parse(self, texts: Sequence[str]) -> list[Frame]:
         """Return the best frame of each text."""
         utterances = self.subwords.encode_batch(texts)
-        frames = []
-        for text, utterance, (best,) in zip(
-            texts, utterances, self.model.parse(utterances, self.decoding), strict=True
-        ):
-            frames.append(Frame.from_chars(text, best.skeleton, [utterance.chars(span) for span in best.spans]))
-        return frames
+        parses = self.model.parse(utterances, self.decoding)
+        return [
+            Frame.from_chars(text, best.skeleton, [utterance.chars(span) for span in best.spans])
+            for text, utterance, (best,) in zip(texts, utterances, parses, strict=True)
+        ]
 
 
 def save_model(folder: Path, trained: TrainedModel) -> None:

@@ -20,19 +20,11 @@ from treepiece.decoding.scorer import FirstUnits, SpanScores
 from treepiece.decoding.search import Logits, Partial, UnitGrammar, log_softmax
 from treepiece.decoding.types import DecodingConfig, Derivation, Hypothesis
 from treepiece.definition import DecoderConfig, Extensions
-from treepiece.models.batch import (
-    Batch,
-    SpanTargets,
-    UnitTargets,
-    collate_skeletons,
-    collate_spans,
-    collate_utterances,
-    pad,
-)
+from treepiece.models.batch import Batch, UnitTargets, collate_skeletons, collate_spans, collate_utterances, pad
 from treepiece.models.encoder import Encoder, EncoderOutput, encode, encode_utterances, to_numpy
 from treepiece.models.layers import PADDING, DecoderLayer, Embedding, Pointer, causal_mask, positions
 from treepiece.models.losses import LossConfig, cross_entropy
-from treepiece.models.token_decoder import BLANK, Reranker
+from treepiece.models.token_decoder import BLANK, Reranker, collate_frames
 from treepiece.models.unit_embeddings import CompositionalEmbedding, LabelLogits
 from treepiece.text import Subwords
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer, UnitIds
@@ -142,15 +134,11 @@ class TreePieceModel(nn.Module):
         skeletons = [example.frame.skeleton for example in examples]
         units = [example.unit_ids or self._best_units(example.frame.skeleton) for example in examples]
         inputs = [(self.units.start, *unit_ids[:-1]) for unit_ids in units]
-        frames = None
-        if self.reranker is not None:
-            write = self.reranker.vocabulary.write
-            frames = pad([write(example.frame.skeleton, example.spans) for example in examples], BLANK)
         return Batch(
             collate_utterances([example.subwords for example in examples], self.encoder.pad_id),
             UnitTargets(pad(inputs, 0), pad([self._placeholders(row) for row in units], 0), pad(units, PADDING)),
             collate_spans(examples, [self.read_skeleton(one) for one in skeletons], self.spans.closing),
-            frames,
+            None if self.reranker is None else collate_frames(examples, self.reranker.vocabulary),
         )
 
     def loss(self, batch: Batch, config: LossConfig | None = None) -> dict[str, Tensor]:
@@ -163,17 +151,17 @@ class TreePieceModel(nn.Module):
         config = config or LossConfig()
         encoded = encode(self.encoder, batch.utterances)
         logits = self.units(batch.units.inputs, batch.units.placeholders, encoded)
-        losses = {"units": cross_entropy(logits, batch.units.targets, config.label_smoothing)}
-        losses |= self._span_losses(batch.spans, encoded)
+        starts, ends = self.spans(batch.spans.tokens, batch.spans.mask, encoded)
+        losses = {
+            "units": cross_entropy(logits, batch.units.targets, config.label_smoothing),
+            "start": cross_entropy(starts, batch.spans.first),
+            "end": cross_entropy(ends, batch.spans.last),
+        }
         loss = losses["units"] + config.span_loss_weight * (losses["start"] + losses["end"])
         if self.reranker is not None and batch.frames is not None and config.reranker_loss_weight:
             losses["reranker"] = self.reranker.decoder.loss(batch.frames, encoded, config.label_smoothing)
             loss = loss + config.reranker_loss_weight * losses["reranker"]
         return {"loss": loss, **losses}
-
-    def _span_losses(self, spans: SpanTargets, encoded: EncoderOutput) -> dict[str, Tensor]:
-        starts, ends = self.spans(spans.tokens, spans.mask, encoded)
-        return {"start": cross_entropy(starts, spans.first), "end": cross_entropy(ends, spans.last)}
 
     def _filled(self, unit_ids: UnitIds) -> tuple[int, ...]:
         """Return the label of the placeholder that each unit fills."""

@@ -55,7 +55,8 @@ def unit_parts(shape: Shape, labels: Sequence[str]) -> Iterator[str]:
             continue
         name = _PLACEHOLDER if token == PLACEHOLDER else labels[token]
         if token != PLACEHOLDER:
-            yield f"{_role(place, n_children[place])} {name}"
+            role = "root" if place == 0 else "inner" if n_children[place] else "leaf"
+            yield f"{role} {name}"
         if path:
             yield f"{path[-1]} > {name}"
             yield f"{left[-1]} ~ {name}"
@@ -64,12 +65,6 @@ def unit_parts(shape: Shape, labels: Sequence[str]) -> Iterator[str]:
             path.append(name)
             left.append(_EDGE)
     yield f"size {min(len(n_children).bit_length(), N_SIZES) - 1}"
-
-
-def _role(place: int, n_children: int) -> str:
-    if place == 0:
-        return "root"
-    return "inner" if n_children else "leaf"
 
 
 def part_names(vocabulary: Vocabulary) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
@@ -45,8 +46,6 @@ def read_limits(groups: Path, own: Path) -> list[str]:
     found = []
     for place in (folder, *folder.parents):
         if place.is_relative_to(groups):
-            try:
+            with suppress(OSError, UnicodeDecodeError):
                 found.append((place / "cpu.max").read_text(encoding="ascii"))
-            except (OSError, UnicodeDecodeError):
-                continue
     return found

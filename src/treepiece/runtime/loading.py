@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from treepiece.bundle import CONFIG, RUNTIME, WEIGHTS, Bundle, find_graphs, read_bundle
-from treepiece.decoding.types import DecodingConfig, Hypothesis
+from treepiece.decoding.types import DecodingConfig
 from treepiece.definition import (
     Definition,
     ModelKind,
@@ -23,13 +20,8 @@ from treepiece.definition import (
     read_number,
 )
 from treepiece.errors import BundleError
-from treepiece.runtime.onnx_baselines import (
-    AutoregressiveRuntime,
-    NonAutoregressiveRuntime,
-    autoregressive_signatures,
-    non_autoregressive_signatures,
-)
-from treepiece.runtime.onnx_scorer import TreePieceRuntime, treepiece_signatures
+from treepiece.runtime.onnx_baselines import AutoregressiveRuntime, NonAutoregressiveRuntime
+from treepiece.runtime.onnx_scorer import TreePieceRuntime
 from treepiece.runtime.sessions import (
     FOLDER,
     LARGE,
@@ -43,32 +35,18 @@ from treepiece.runtime.sessions import (
 )
 from treepiece.text import SubwordTokenizer
 
-
-class RuntimeModel(Protocol):
-    """Any of the three parsers on ONNX Runtime."""
-
-    graphs: Graphs
-    config: DecodingConfig
-
-    def parse(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each utterance, the best first. Shape: ids (batch, n)."""
-
-
-class _Kind(NamedTuple):
-    runtime: Callable[[Definition, Graphs, DecodingConfig], RuntimeModel]
-    signatures: Callable[[Definition, int], dict[str, Signature]]
-
-
-_KINDS = {
-    ModelKind.TREEPIECE: _Kind(TreePieceRuntime, treepiece_signatures),
-    ModelKind.AR: _Kind(AutoregressiveRuntime, autoregressive_signatures),
-    ModelKind.NAR: _Kind(NonAutoregressiveRuntime, non_autoregressive_signatures),
+RuntimeModel = TreePieceRuntime | AutoregressiveRuntime | NonAutoregressiveRuntime
+"""Any of the three parsers on ONNX Runtime."""
+_RUNTIMES: dict[ModelKind, type[RuntimeModel]] = {
+    ModelKind.TREEPIECE: TreePieceRuntime,
+    ModelKind.AR: AutoregressiveRuntime,
+    ModelKind.NAR: NonAutoregressiveRuntime,
 }
 
 
 def graph_signatures(definition: Definition, width: int) -> dict[str, Signature]:
     """Return the signatures of a model's graphs, by name; `width` is the encoder's."""
-    return _KINDS[definition.kind].signatures(definition, width)
+    return _RUNTIMES[definition.kind].signatures(definition, width)
 
 
 @dataclass(frozen=True)
@@ -85,12 +63,12 @@ class LoadedBundle:
 
     def model(self) -> RuntimeModel:
         """Return the model that runs the graphs."""
-        return _KINDS[self.definition.kind].runtime(self.definition, self.graphs, self.decoding)
+        return _RUNTIMES[self.definition.kind](self.definition, self.graphs, self.decoding)
 
     def model_in_one_thread(self) -> RuntimeModel:
         """Return a model that runs on one thread, so that several can run in parallel."""
         single = {name: open_graph(self.bundle, self.precision, name, 1) for name in self.graphs if name in LARGE}
-        return _KINDS[self.definition.kind].runtime(self.definition, {**self.graphs, **single}, self.decoding)
+        return _RUNTIMES[self.definition.kind](self.definition, {**self.graphs, **single}, self.decoding)
 
 
 def load_bundle(

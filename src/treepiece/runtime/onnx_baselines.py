@@ -8,6 +8,7 @@ parser is one run of one graph.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -27,41 +28,31 @@ PAST = ("past_keys_0", "past_values_0", "past_keys_1", "past_values_1")
 """The cached keys and values of earlier tokens (KV cache) of both layers."""
 
 
-def autoregressive_signatures(definition: Definition, width: int) -> dict[str, Signature]:
-    """Return the signatures of an autoregressive parser's graphs, the first graph of a parse first."""
-    n_heads = definition.decoder.n_heads
-
-    def heads(length: str) -> Input:
-        return Input("float", ("rows", n_heads, length, width // n_heads))
-
-    step = {
-        "symbols": Input("int64", ("rows", 1)),
-        "pointed": Input("float", ("rows", 1, width)),
-        **{name: heads("n") for name in KNOWN[:-2]},
-        "pointers": Input("float", ("rows", width, "subwords")),
-        "bias": Input("float", ("rows", 1, "tokens")),
-        **{name: heads("t") for name in PAST},
-    }
-    return {
-        ENCODE: Signature({"ids": Input("int64", ("batch", "n"))}, ("logits", "pointed", *KNOWN, *PAST)),
-        STEP: Signature(step, ("logits", *(f"new_{name}" for name in PAST))),
-    }
-
-
-def non_autoregressive_signatures(definition: Definition, width: int) -> dict[str, Signature]:
-    """Return the signature of a non-autoregressive parser's graph."""
-    allowed = Input("bool", ("batch", definition.decoder.max_length // 2))
-    inputs = {"ids": Input("int64", ("batch", "n")), "allowed_lengths": allowed}
-    return {PARSE: Signature(inputs, ("length_log_p", "length", "log_p"))}
-
-
 class AutoregressiveRuntime:
-    """An autoregressive parser on graphs. Threads may share it."""
+    """An autoregressive parser on graphs; the settings concern TreePiece only. Threads may share it."""
 
     def __init__(self, definition: Definition, graphs: Graphs, config: DecodingConfig) -> None:
         self.grammar = definition.token_grammar()
         self.graphs = graphs
-        self.config = config
+
+    @staticmethod
+    def signatures(definition: Definition, width: int) -> dict[str, Signature]:
+        """Return the signatures of the graphs, the first graph of a parse first; `width` is the encoder's."""
+        n_heads = definition.decoder.n_heads
+        known = Input("float", ("rows", n_heads, "n", width // n_heads))
+        past = Input("float", ("rows", n_heads, "t", width // n_heads))
+        step = {
+            "symbols": Input("int64", ("rows", 1)),
+            "pointed": Input("float", ("rows", 1, width)),
+            **dict.fromkeys(KNOWN[:-2], known),
+            "pointers": Input("float", ("rows", width, "subwords")),
+            "bias": Input("float", ("rows", 1, "tokens")),
+            **dict.fromkeys(PAST, past),
+        }
+        return {
+            ENCODE: Signature({"ids": Input("int64", ("batch", "n"))}, ("logits", "pointed", *KNOWN, *PAST)),
+            STEP: Signature(step, ("logits", *(f"new_{name}" for name in PAST))),
+        }
 
     def parse(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each utterance, the best first. Shape: ids (batch, n).
@@ -73,11 +64,9 @@ class AutoregressiveRuntime:
         found: list[list[Hypothesis]] = []
         for item in range(len(ids)):
             one = [part[item : item + 1] for part in encoded]
-            found += decode_tokens(n_subwords, lambda one=one: self._score(one), self.grammar, nbest=nbest)  # type: ignore[misc]
+            score = partial(_Score, self.graphs, one, self.grammar.vocabulary.first_pointer)
+            found += decode_tokens(n_subwords, score, self.grammar, nbest=nbest)
         return found
-
-    def _score(self, encoded: Sequence[Array]) -> _Score:
-        return _Score(self.graphs, encoded, self.grammar.vocabulary.first_pointer)
 
 
 class _Score:
@@ -129,13 +118,19 @@ class _Score:
 
 
 class NonAutoregressiveRuntime:
-    """A non-autoregressive parser on one graph. Threads may share it."""
+    """A non-autoregressive parser on one graph; the settings concern TreePiece only. Threads may share it."""
 
     def __init__(self, definition: Definition, graphs: Graphs, config: DecodingConfig) -> None:
         self.vocabulary = definition.token_vocabulary()
         self.graphs = graphs
-        self.config = config
         self._any_length = np.ones(definition.decoder.max_length // 2, bool)
+
+    @staticmethod
+    def signatures(definition: Definition, width: int) -> dict[str, Signature]:
+        """Return the signature of the graph; `width` is the encoder's."""
+        allowed = Input("bool", ("batch", definition.decoder.max_length // 2))
+        inputs = {"ids": Input("int64", ("batch", "n")), "allowed_lengths": allowed}
+        return {PARSE: Signature(inputs, ("length_log_p", "length", "log_p"))}
 
     def parse(
         self, ids: npt.NDArray[np.int64], *, nbest: int = 1, allowed_lengths: Bools | None = None

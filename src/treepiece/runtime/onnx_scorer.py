@@ -9,6 +9,7 @@ on units alone and are cached.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -31,25 +32,6 @@ _START = -1
 States = npt.NDArray[np.float32]
 
 
-def treepiece_signatures(definition: Definition, width: int) -> dict[str, Signature]:
-    """Return the signatures of a TreePiece parser's graphs, the first graph of a parse first."""
-    n_units = len(definition.unit_grammar().vocabulary)
-    ids, states = Input("int64", ("batch", "n")), Input("float", ("batch", "n", width))
-    frames = Input("int64", ("frames", "m"))
-    reranker = {"symbols": frames, "subwords": frames, "targets": frames, "states": Input("float", (1, "n", width))}
-    steps = Input("int64", (1, "steps"))
-    return {
-        PARSE: Signature(
-            {"ids": ids, "allowed": Input("bool", ("batch", n_units))}, ("states", "log_p", "unit", "spans")
-        ),
-        UNITS: Signature({"prefix": Input("float", ("batch", width)), "states": states}, ("logits",)),
-        SPANS: Signature({"rows": Input("float", ("batch", "rows", width)), "states": states}, ("spans",)),
-        PREFIX: Signature({"units": steps, "placeholders": steps}, ("prefix",)),
-        SKELETON: Signature({"tokens": Input("int64", (1, "m"))}, ("states",)),
-        **({RERANKER: Signature(reranker, ("log_p",))} if definition.extensions.reranker else {}),
-    }
-
-
 class TreePieceRuntime:
     """A TreePiece parser on graphs: scores from here, everything else from `decoding`. Threads may share it."""
 
@@ -66,6 +48,25 @@ class TreePieceRuntime:
         # Cached per object, not per class, so that the cache is freed with the object.
         self.prefix_state = lru_cache(_CACHED)(self._prefix_state)
         self.leaf_states = lru_cache(_CACHED)(self._leaf_states)
+
+    @staticmethod
+    def signatures(definition: Definition, width: int) -> dict[str, Signature]:
+        """Return the signatures of the graphs, the first graph of a parse first; `width` is the encoder's."""
+        n_units = len(definition.unit_grammar().vocabulary)
+        ids, states = Input("int64", ("batch", "n")), Input("float", ("batch", "n", width))
+        frames = Input("int64", ("frames", "m"))
+        reranker = {"symbols": frames, "subwords": frames, "targets": frames, "states": Input("float", (1, "n", width))}
+        steps = Input("int64", (1, "steps"))
+        return {
+            PARSE: Signature(
+                {"ids": ids, "allowed": Input("bool", ("batch", n_units))}, ("states", "log_p", "unit", "spans")
+            ),
+            UNITS: Signature({"prefix": Input("float", ("batch", width)), "states": states}, ("logits",)),
+            SPANS: Signature({"rows": Input("float", ("batch", "rows", width)), "states": states}, ("spans",)),
+            PREFIX: Signature({"units": steps, "placeholders": steps}, ("prefix",)),
+            SKELETON: Signature({"tokens": Input("int64", (1, "m"))}, ("states",)),
+            **({RERANKER: Signature(reranker, ("log_p",))} if definition.extensions.reranker else {}),
+        }
 
     def parse(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each utterance, the best first. Shape: ids (batch, n).
@@ -96,31 +97,32 @@ class TreePieceRuntime:
         return rows
 
 
+@dataclass
 class OnnxScorer:
     """Scores one utterance that the graph `parse` has encoded (see `decoding.scorer`). Shape: states (n, width)."""
 
-    def __init__(self, runtime: TreePieceRuntime, states: States, first: FirstUnits, spans: Array) -> None:
-        self._runtime = runtime
-        self._states = states
-        self._first = first
-        self._spans = spans  # of the best first unit, if that is a whole tree
+    runtime: TreePieceRuntime
+    states: States
+    first: FirstUnits
+    first_spans: Array
+    """The scores of the spans of the best first unit, if that is a whole tree."""
 
     def first_units(self) -> FirstUnits:
         """Return the scores of the first unit."""
-        return self._first
+        return self.first
 
     def next_units(self, rows: Sequence[tuple[int, Partial]]) -> Logits:
         """Return the logits of the next unit of partial trees. Shape: (rows, units)."""
-        prefixes = [self._runtime.prefix_state(one.unit_ids, (*one.filled, one.open[-1])) for _, one in rows]
+        prefixes = [self.runtime.prefix_state(one.unit_ids, (*one.filled, one.open[-1])) for _, one in rows]
         logits: list[Logits] = []
-        for part in chunks(len(rows), len(self._states)):
+        for part in chunks(len(rows), len(self.states)):
             inputs = {"prefix": np.concatenate(prefixes[part]), "states": self._repeat(len(prefixes[part]))}
-            logits += self._runtime.graphs[UNITS].run(None, inputs)
+            logits += self.runtime.graphs[UNITS].run(None, inputs)
         return logits[0] if len(logits) == 1 else np.concatenate(logits)
 
     def spans(self, rows: Sequence[tuple[int, Derivation]]) -> list[SpanScores]:
         """Return the scores of the spans of complete skeletons; those of the best first unit are known already."""
-        first = tuple(self._first.best)
+        first = tuple(self.first.best)
         unknown = [one.skeleton for _, one in rows if one.unit_ids != first]
         known = iter(self._point(unknown) if unknown else ())
         return [self._first_spans(one) if one.unit_ids == first else next(known) for _, one in rows]
@@ -128,24 +130,21 @@ class OnnxScorer:
     def rerank(self, rows: Sequence[tuple[int, Sequence[int]]]) -> list[float]:
         """Return the reranker's log-probabilities of whole frames."""
         frames = [tokens for _, tokens in rows]
-        log_q: list[float] = []
-        for part in chunks(len(frames), len(self._states)):
-            log_q += self._score_frames(frames[part])
-        return log_q
+        return [log_q for part in chunks(len(frames), len(self.states)) for log_q in self._score_frames(frames[part])]
 
     def _first_spans(self, derivation: Derivation) -> SpanScores:
         end = 2 * len(leaf_labels(derivation.skeleton))
-        return SpanScores(self._spans[0:end:2], self._spans[1:end:2])
+        return SpanScores(self.first_spans[0:end:2], self.first_spans[1:end:2])
 
     def _point(self, skeletons: Sequence[Node]) -> list[SpanScores]:
-        rows = [self._runtime.leaf_states(skeleton) for skeleton in skeletons]
+        rows = [self.runtime.leaf_states(skeleton) for skeleton in skeletons]
         found: list[SpanScores] = []
-        for part in chunks(len(rows), len(self._states)):
+        for part in chunks(len(rows), len(self.states)):
             few = rows[part]
-            padded = np.zeros((len(few), max(1, *map(len, few)), self._states.shape[1]), np.float32)
+            padded = np.zeros((len(few), max(1, *map(len, few)), self.states.shape[1]), np.float32)
             for place, one in enumerate(few):
                 padded[place, : len(one)] = one
-            (spans,) = self._runtime.graphs[SPANS].run(None, {"rows": padded, "states": self._repeat(len(few))})
+            (spans,) = self.runtime.graphs[SPANS].run(None, {"rows": padded, "states": self._repeat(len(few))})
             ends = (2 * len(one) for one in few)
             found += [SpanScores(one[0:end:2], one[1:end:2]) for one, end in zip(spans, ends, strict=True)]
         return found
@@ -156,18 +155,18 @@ class OnnxScorer:
         for row, tokens in enumerate(frames):
             targets[row, : len(tokens)] = tokens
             before[row, 1 : len(tokens)] = tokens[:-1]
-        blank = self._runtime.tokens.first_pointer  # the start, padding, and the symbol of a pointer
+        blank = self.runtime.tokens.first_pointer  # the start, padding, and the symbol of a pointer
         inputs = {
             "symbols": np.where((before == _START) | (before >= blank), blank, before),
             "subwords": np.maximum(before - blank + 1, 0),
             "targets": targets,
-            "states": self._states[np.newaxis],
+            "states": self.states[np.newaxis],
         }
-        (log_p,) = self._runtime.graphs[RERANKER].run(None, inputs)
+        (log_p,) = self.runtime.graphs[RERANKER].run(None, inputs)
         return [float(row[: len(tokens)].sum()) for row, tokens in zip(log_p, frames, strict=True)]
 
     def _repeat(self, n: int) -> States:
-        return np.repeat(self._states[np.newaxis], n, axis=0)
+        return np.repeat(self.states[np.newaxis], n, axis=0)
 
 
 def chunks(n_rows: int, length: int) -> list[slice]:

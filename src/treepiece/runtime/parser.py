@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +24,7 @@ from treepiece.runtime.loading import RuntimeModel, load_bundle
 from treepiece.runtime.result import Candidate, Result
 from treepiece.runtime.sessions import Precision, as_ids
 from treepiece.text import Subwords, SubwordTokenizer
+from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.frame import Frame
 
 MAX_NBEST = 100
@@ -65,6 +66,8 @@ class Parser:
         self.definition, self.subwords = self._loaded.definition, self._loaded.subwords
         self.decoding, self.metadata = self._loaded.decoding, self._loaded.metadata
         self.model = self._loaded.model()
+        # A few units are very frequent. The cache does not refer to the parser, which is freed as soon as it is unused.
+        self._units = lru_cache(maxsize=1 << 14)(partial(_write_units, self.definition.tokenizer))
 
     @classmethod
     def load(cls, model: str | Path, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
@@ -152,12 +155,12 @@ class Parser:
         begin = perf_counter()
         found = tokenize(self.subwords, texts)
         seconds = (perf_counter() - begin) / max(1, len(texts))
-        answers: dict[int, Result | TextError] = {
-            place: one for place, one in enumerate(found) if isinstance(one, TextError)
-        }
+        answers: dict[int, Result | TextError] = {}
         lengths: dict[int, list[tuple[int, str, Subwords]]] = defaultdict(list)
         for place, (text, one) in enumerate(zip(texts, found, strict=True)):
-            if isinstance(one, Subwords):
+            if isinstance(one, TextError):
+                answers[place] = one
+            else:
                 lengths[len(one.ids)].append((place, text, one))
         size = _GROUP[self.precision]
         groups = [rows[start : start + size] for rows in lengths.values() for start in range(0, len(rows), size)]
@@ -186,33 +189,19 @@ class Parser:
 
     def _candidates(self, text: str, subwords: Subwords, hypotheses: Sequence[Hypothesis]) -> tuple[Candidate, ...]:
         temperatures = self.decoding.temperatures
-        candidates = []
         # A candidate is never more confident than a better one.
         log_p = list(accumulate((one.log_p for one in hypotheses), min))
-        for one, value, score in zip(hypotheses, log_p, _shares(log_p, temperatures.parse), strict=True):
-            candidates.append(
-                Candidate(
-                    Frame.from_chars(text, one.skeleton, [subwords.chars(span) for span in one.spans]),
-                    confidence(value, temperatures.parse),
-                    tuple(confidence(log_p, temperatures.leaf) for log_p in one.leaf_log_p),
-                    score,
-                    *self._units(one.unit_ids),
-                    one.passes,
-                )
+        return tuple(
+            Candidate(
+                Frame.from_chars(text, one.skeleton, [subwords.chars(span) for span in one.spans]),
+                confidence(value, temperatures.parse),
+                tuple(confidence(log_p, temperatures.leaf) for log_p in one.leaf_log_p),
+                score,
+                *self._units(one.unit_ids),
+                one.passes,
             )
-        return tuple(candidates)
-
-    @cached_property
-    def _units(self) -> Callable[[tuple[int, ...]], tuple[tuple[str, ...], tuple[int, ...]]]:
-        """Return units as text, and the unit of each node; cached, because a few units are very frequent."""
-        tokenizer = self.definition.tokenizer
-
-        def write(unit_ids: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-            if tokenizer is None:
-                return (), ()
-            return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids), tuple(tokenizer.places(unit_ids))
-
-        return lru_cache(maxsize=1 << 14)(write)
+            for one, value, score in zip(hypotheses, log_p, _shares(log_p, temperatures.parse), strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -247,6 +236,15 @@ def _check(text: str, max_length: int, found: Subwords | TextError) -> Subwords 
         what = "is empty" if not text else "has no readable characters"
         return TextError(f"the text {what}, got {text[:40]!r}: give an utterance of one word or more")
     return found
+
+
+def _write_units(
+    tokenizer: TreePieceTokenizer | None, unit_ids: tuple[int, ...]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return units as text, and the unit of each node; a baseline has none."""
+    if tokenizer is None:
+        return (), ()
+    return tuple(str(tokenizer.units[unit_id]) for unit_id in unit_ids), tuple(tokenizer.places(unit_ids))
 
 
 def _shares(log_p: Sequence[float], temperature: float) -> list[float]:

@@ -86,16 +86,9 @@ class Candidate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the candidate as plain values, which `json.dumps` can write."""
-        leaves = [
-            {
-                "label": slot.label,
-                "text": slot.text,
-                "start": slot.start,
-                "end": slot.end,
-                "confidence": slot.confidence,
-            }
-            for slot in self.slots
-        ]
+        leaves = [slot._asdict() for slot in self.slots]
+        for leaf in leaves:
+            del leaf["intent"]
         return {
             "tree": self.tree,
             "skeleton": format_brackets(self.frame.skeleton),

@@ -13,7 +13,6 @@ from enum import StrEnum
 from treepiece.errors import TextError, TreepieceError
 from treepiece.runtime.parser import Parser
 from treepiece.runtime.result import Result
-from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.brackets import format_brackets, scan_brackets
 from treepiece.trees.node import Kind, build_tree
 
@@ -58,12 +57,12 @@ CANDIDATE_CHARACTERS = 100
 """Each candidate counts once per this many characters, so long texts weigh more."""
 
 
+@dataclass(frozen=True)
 class Answerer:
     """Answers items that have the same task. Threads may share it; `unanswered` is the weight of all open items."""
 
-    def __init__(self, parser: Parser, unanswered: Callable[[], int]) -> None:
-        self._parser = parser
-        self._unanswered = unanswered
+    parser: Parser
+    unanswered: Callable[[], int]
 
     def __call__(self, task: Task, items: Sequence[Item]) -> list[Answer]:
         """Return the answer of each item, which does not depend on the other items."""
@@ -73,35 +72,30 @@ class Answerer:
         return [_write(text, result, least) for (text, least), result in zip(items, results, strict=True)]
 
     def _parse(self, task: Task, texts: Sequence[str]) -> Sequence[Result | TextError]:
-        if len(texts) > 1 or self._unanswered() > task.weight(texts[0]):
-            return self._parser.try_batch(texts, nbest=task.nbest)
+        if len(texts) > 1 or self.unanswered() > task.weight(texts[0]):
+            return self.parser.try_batch(texts, nbest=task.nbest)
         try:
             # All threads on one text give its answer sooner, but separate threads have more throughput.
-            return [self._parser(texts[0], nbest=task.nbest)]
+            return [self.parser(texts[0], nbest=task.nbest)]
         except TextError as error:
             return [error]
 
     def _cut(self, tree: str) -> Answer:
-        tokenizer = self._parser.definition.tokenizer
+        tokenizer = self.parser.definition.tokenizer
         assert tokenizer is not None  # requests for units are refused if the model has none
         try:
-            value = cut_tree(tree, tokenizer)
+            # Not `Frame.from_brackets`, which caches every skeleton: any client could fill the memory with them.
+            skeleton = build_tree(event for event in scan_brackets(tree) if event[0] is not Kind.WORD)
+            unit_ids = tokenizer.encode(skeleton)
         except TreepieceError as error:
             return Answer(b"", TextOutcome.UNREADABLE, error)
+        units = [tokenizer.units[unit_id] for unit_id in unit_ids]
+        value = {
+            "skeleton": format_brackets(skeleton),
+            "units": [{"id": unit.id, "text": str(unit), "probability": unit.probability} for unit in units],
+            "unit_places": tokenizer.places(unit_ids),
+        }
         return Answer(_dump(value), TextOutcome.UNITS)
-
-
-def cut_tree(tree: str, tokenizer: TreePieceTokenizer) -> dict[str, object]:
-    """Return the units of a tree as a value that `json.dumps` can write."""
-    # Not `Frame.from_brackets`, which caches every skeleton: any client could fill the memory with them.
-    skeleton = build_tree(event for event in scan_brackets(tree) if event[0] is not Kind.WORD)
-    unit_ids = tokenizer.encode(skeleton)
-    units = [tokenizer.units[unit_id] for unit_id in unit_ids]
-    return {
-        "skeleton": format_brackets(skeleton),
-        "units": [{"id": unit.id, "text": str(unit), "probability": unit.probability} for unit in units],
-        "unit_places": tokenizer.places(unit_ids),
-    }
 
 
 def _write(text: str, result: Result | TextError, least: float) -> Answer:
@@ -109,14 +103,12 @@ def _write(text: str, result: Result | TextError, least: float) -> Answer:
         return Answer(_dump({"text": text, "error": str(result)}), TextOutcome.UNREADABLE, result)
     # Texts share a batch even if they differ in `min_confidence`.
     checked = replace(result, understood=result.confidence >= least)
-    return Answer(
-        _dump(checked.to_dict()), TextOutcome.UNDERSTOOD if checked.understood else TextOutcome.NOT_UNDERSTOOD
-    )
+    outcome = TextOutcome.UNDERSTOOD if checked.understood else TextOutcome.NOT_UNDERSTOOD
+    return Answer(_dump(checked.to_dict()), outcome)
 
 
 def _dump(value: object) -> bytes:
-    try:
-        # With escapes, most of the world's scripts would take three to six times as many bytes.
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a lone surrogate, which JSON can express, but UTF-8 cannot
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    # With escapes, most of the world's scripts would take three to six times as many bytes.
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    # UTF-8 cannot express a lone surrogate. Python escapes it as JSON does, with \u and four digits.
+    return text.encode(errors="backslashreplace")

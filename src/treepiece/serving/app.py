@@ -17,22 +17,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from treepiece.errors import OptionError
 from treepiece.runtime.parser import Parser
-from treepiece.serving import routes
-from treepiece.serving.middleware import RequestMiddleware, on_http_error, on_problem
+from treepiece.serving import routes, schema
+from treepiece.serving.middleware import RequestMiddleware, on_http_error, on_option_error, on_problem
 from treepiece.serving.problems import MEDIA_TYPE, Problem, ProblemType
 from treepiece.serving.reference import write_page
-from treepiece.serving.schema import (
-    Health,
-    ModelAnswer,
-    ParseAnswer,
-    ParseAnswers,
-    ParseBody,
-    ProblemAnswer,
-    TokenizeAnswer,
-    TokenizeBody,
-    request_schema,
-)
 from treepiece.serving.service import Service
 from treepiece.serving.settings import Settings
 
@@ -59,7 +49,7 @@ def create_app(parser: Parser, settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
         openapi_url=None,
         redirect_slashes=False,
-        exception_handlers={Problem: on_problem, HTTPException: on_http_error},
+        exception_handlers={Problem: on_problem, OptionError: on_option_error, HTTPException: on_http_error},
     )
     app.state.service = service
     app.include_router(_guarded(service.settings))
@@ -76,17 +66,17 @@ def _guarded(settings: Settings) -> APIRouter:
     router = APIRouter(dependencies=[Security(routes.check_token)] if has_token else [])
     router.post(
         "/v1/parse",
-        response_model=ParseAnswer | ParseAnswers,
+        response_model=schema.ParseAnswer | schema.ParseAnswers,
         responses=_problems(*_BODY, *guard),
-        openapi_extra=request_schema(ParseBody, settings),
+        openapi_extra=schema.request_schema(schema.ParseBody, settings),
     )(routes.parse)
     router.post(
         "/v1/tokenize",
-        response_model=TokenizeAnswer,
+        response_model=schema.TokenizeAnswer,
         responses=_problems(*_BODY, P.NO_UNITS, *guard),
-        openapi_extra=request_schema(TokenizeBody, settings),
+        openapi_extra=schema.request_schema(schema.TokenizeBody, settings),
     )(routes.tokenize)
-    router.get("/v1/model", response_model=ModelAnswer, responses=_problems(*guard))(routes.model)
+    router.get("/v1/model", response_model=schema.ModelAnswer, responses=_problems(*guard))(routes.model)
     router.get("/metrics", response_class=PlainTextResponse, responses=_problems(*guard))(routes.metrics)
     return router
 
@@ -94,8 +84,8 @@ def _guarded(settings: Settings) -> APIRouter:
 def _open() -> APIRouter:
     """Return the routes that need no token: health checks, the playground and the reference."""
     router = APIRouter()
-    router.get("/livez", response_model=Health, responses=_problems())(routes.live)
-    router.get("/readyz", response_model=Health, responses=_problems(P.STOPPING))(routes.ready)
+    router.get("/livez", response_model=schema.Health, responses=_problems())(routes.live)
+    router.get("/readyz", response_model=schema.Health, responses=_problems(P.STOPPING))(routes.ready)
 
     @router.get("/", include_in_schema=False)
     async def playground() -> Response:
@@ -131,7 +121,7 @@ def _add_middleware(app: FastAPI, service: Service) -> None:
 def _problems(*kinds: ProblemType) -> dict[int | str, dict[str, Any]]:
     """Return the description of a route's problem responses."""
     found: dict[int | str, dict[str, Any]] = {}
-    content = {MEDIA_TYPE: {"schema": ProblemAnswer.model_json_schema()}}
+    content = {MEDIA_TYPE: {"schema": schema.ProblemAnswer.model_json_schema()}}
     for kind in sorted((*kinds, P.FAULT), key=lambda kind: kind.status):
         titles = [found[kind.status]["description"]] if kind.status in found else []
         found[kind.status] = {"description": "; ".join([*titles, kind.title]), "content": content}

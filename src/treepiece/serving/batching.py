@@ -15,9 +15,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from time import monotonic, perf_counter
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
@@ -31,28 +32,26 @@ class QueueFullError(Exception):
     """The queue has no room for the items; none was accepted."""
 
 
+@dataclass(eq=False, slots=True)
 class _Order(Generic[Key, Item, Answer]):
     """Items of one request: they are answered together, but may be in different batches."""
 
-    __slots__ = ("answers", "arrived", "future", "items", "key", "missing", "taken", "weights")
-
-    def __init__(
-        self,
-        key: Key,
-        items: Sequence[Item],
-        weights: Sequence[int],
-        future: asyncio.Future[list[Answer | Exception]],
-    ) -> None:
-        self.key = key
-        self.items = items
-        self.weights = weights
-        self.future = future
-        self.arrived = monotonic()
-        self.taken = 0
-        self.missing = len(items)
-        self.answers: list[Answer | Exception | None] = [None] * len(items)
+    key: Key
+    items: Sequence[Item]
+    weights: Sequence[int]
+    future: asyncio.Future[list[Answer | Exception]]
+    arrived: float = field(default_factory=monotonic)
+    taken: int = 0
+    answers: dict[int, Answer | Exception] = field(default_factory=dict)
 
 
+_Batch = list[tuple[_Order[Key, Item, Answer], int]]
+"""Items, each as its order and its index there."""
+_Answers = tuple[list[Answer | Exception], float]
+"""The answers to a batch, and the seconds that they took."""
+
+
+@dataclass(eq=False)
 class Batcher(Generic[Key, Item, Answer]):
     """Computes items in batches, in threads. All methods are for the thread of the event loop.
 
@@ -61,36 +60,26 @@ class Batcher(Generic[Key, Item, Answer]):
     batch and its seconds.
     """
 
-    def __init__(
-        self,
-        work: Callable[[Key, Sequence[Item]], Sequence[Answer]],
-        *,
-        size: int,
-        wait: float,
-        bound: int,
-        observe: Callable[[int, float], None] = lambda n_items, seconds: None,
-    ) -> None:
-        self._work = work
-        self._size = size
-        self._wait = wait
-        self._bound = bound
-        self._observe = observe
+    work: Callable[[Key, Sequence[Item]], Sequence[Answer]]
+    _: KW_ONLY
+    size: int
+    wait: float
+    bound: int
+    observe: Callable[[int, float], None] = lambda n_items, seconds: None
+
+    def __post_init__(self) -> None:
+        self.waiting = 0
+        """The weight of waiting items; never more than the bound."""
         self._orders: dict[_Order[Key, Item, Answer], None] = {}  # a dict, for removal in constant time
-        self._waiting = 0
         self._computed = 0  # the weight of items that are being computed
         self._under_way = 0  # batches in progress
         self._timer: asyncio.TimerHandle | None = None
         self._threads = ThreadPoolExecutor(LANES, "treepiece-batch")
 
     @property
-    def waiting(self) -> int:
-        """The weight of waiting items; never more than the bound."""
-        return self._waiting
-
-    @property
     def unanswered(self) -> int:
         """The weight of items that wait or are being computed."""
-        return self._waiting + self._computed
+        return self.waiting + self._computed
 
     def submit(
         self, key: Key, items: Sequence[Item], weights: Sequence[int]
@@ -99,7 +88,7 @@ class Batcher(Generic[Key, Item, Answer]):
 
         Cancelling the future, or setting an exception, frees the place in the queue at once.
         """
-        if self._waiting + sum(weights) > self._bound:
+        if self.waiting + sum(weights) > self.bound:
             raise QueueFullError
         future: asyncio.Future[list[Answer | Exception]] = asyncio.get_running_loop().create_future()
         if not items:
@@ -107,7 +96,7 @@ class Batcher(Generic[Key, Item, Answer]):
             return future
         order = _Order(key, items, weights, future)
         self._orders[order] = None
-        self._waiting += sum(weights)
+        self.waiting += sum(weights)
         future.add_done_callback(lambda _: self._drop(order))
         self._start()
         return future
@@ -120,40 +109,34 @@ class Batcher(Generic[Key, Item, Answer]):
         """Remove the items of an order that still wait."""
         if order in self._orders:
             del self._orders[order]
-            self._waiting -= sum(order.weights[order.taken :])
+            self.waiting -= sum(order.weights[order.taken :])
 
     def _start(self) -> None:
         """Start the batches that are due, and schedule the next check."""
         loop = asyncio.get_running_loop()
         while self._orders and self._under_way < LANES:
-            due = next(iter(self._orders)).arrived + self._wait
-            if self._waiting < self._size and (left := due - monotonic()) > 0:
+            due = next(iter(self._orders)).arrived + self.wait
+            if self.waiting < self.size and (left := due - monotonic()) > 0:
                 self._timer = self._timer or loop.call_later(left, self._on_timer)
                 return
             self._under_way += 1
             batch = self._take()
             self._computed += _weight(batch)
-            self._compute(batch).add_done_callback(partial(self._finish, batch))
-
-    def _compute(
-        self, batch: list[tuple[_Order[Key, Item, Answer], int]]
-    ) -> asyncio.Future[tuple[list[Answer | Exception], float]]:
-        loop = asyncio.get_running_loop()
-        try:
-            return loop.run_in_executor(self._threads, self._run, batch)
-        except RuntimeError as error:  # no thread could be started: the clients must get the error
-            failed: asyncio.Future[tuple[list[Answer | Exception], float]] = loop.create_future()
-            failed.set_exception(error)
-            return failed
+            try:
+                answers = loop.run_in_executor(self._threads, self._run, batch)
+            except RuntimeError as error:  # no thread could be started: the clients must get the error
+                answers = loop.create_future()
+                answers.set_exception(error)
+            answers.add_done_callback(partial(self._finish, batch))
 
     def _on_timer(self) -> None:
         self._timer = None
         self._start()
 
-    def _take(self) -> list[tuple[_Order[Key, Item, Answer], int]]:
-        """Return the items that have waited longest, each as its order and its index there."""
-        batch: list[tuple[_Order[Key, Item, Answer], int]] = []
-        room = self._size
+    def _take(self) -> _Batch[Key, Item, Answer]:
+        """Return the items that have waited longest."""
+        batch: _Batch[Key, Item, Answer] = []
+        room = self.size
         while self._orders:
             order = next(iter(self._orders))
             weight = order.weights[order.taken]
@@ -162,13 +145,13 @@ class Batcher(Generic[Key, Item, Answer]):
             batch.append((order, order.taken))
             order.taken += 1
             room -= weight
-            self._waiting -= weight
+            self.waiting -= weight
             if order.taken == len(order.items):
                 del self._orders[order]
         return batch
 
-    def _run(self, batch: Sequence[tuple[_Order[Key, Item, Answer], int]]) -> tuple[list[Answer | Exception], float]:
-        """Return the answers to a batch, and the seconds that they took; this runs in a thread."""
+    def _run(self, batch: _Batch[Key, Item, Answer]) -> _Answers[Answer]:
+        """Return the answers to a batch; this runs in a thread."""
         begin = perf_counter()
         groups: dict[Key, list[int]] = {}
         for number, (order, _) in enumerate(batch):
@@ -181,17 +164,13 @@ class Batcher(Generic[Key, Item, Answer]):
 
     def _try(self, key: Key, items: Sequence[Item]) -> list[Answer | Exception]:
         try:
-            return list(self._work(key, items))
+            return list(self.work(key, items))
         except Exception as error:  # an error of one item must not affect the answers of others
             if len(items) == 1:
                 return [error]
             return [answer for item in items for answer in self._try(key, [item])]
 
-    def _finish(
-        self,
-        batch: Sequence[tuple[_Order[Key, Item, Answer], int]],
-        done: asyncio.Future[tuple[list[Answer | Exception], float]],
-    ) -> None:
+    def _finish(self, batch: _Batch[Key, Item, Answer], done: asyncio.Future[_Answers[Answer]]) -> None:
         """Set the answers of a batch, or an exception for all its items, and start the next batch."""
         self._under_way -= 1
         self._computed -= _weight(batch)
@@ -199,9 +178,8 @@ class Batcher(Generic[Key, Item, Answer]):
             answers, seconds = done.result()
             for (order, place), answer in zip(batch, answers, strict=True):
                 order.answers[place] = answer
-                order.missing -= 1
-                if not order.missing and not order.future.done():
-                    order.future.set_result(cast(list[Answer | Exception], order.answers))
+                if len(order.answers) == len(order.items) and not order.future.done():
+                    order.future.set_result([order.answers[number] for number in range(len(order.items))])
         except (Exception, asyncio.CancelledError) as error:
             # `_try` handles work that fails: this is a fault around it, such as a thread that cannot be started.
             fault = RuntimeError(f"a batch ended in {type(error).__name__}")
@@ -210,10 +188,10 @@ class Batcher(Generic[Key, Item, Answer]):
                     order.future.set_exception(fault)
             raise
         else:
-            self._observe(len(batch), seconds)
+            self.observe(len(batch), seconds)
         finally:
             self._start()
 
 
-def _weight(batch: Sequence[tuple[_Order[Key, Item, Answer], int]]) -> int:
+def _weight(batch: _Batch[Key, Item, Answer]) -> int:
     return sum(order.weights[place] for order, place in batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 
@@ -25,29 +25,19 @@ class Metrics:
         under_way: Callable[[], float],
     ) -> None:
         self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "treepiece_requests", "Requests that were answered.", ["path", "method", "status"], registry=registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self._requests = counter("treepiece_requests", "Requests that were answered.", ["path", "method", "status"])
+        self._seconds = histogram(
+            "treepiece_request_seconds", "From the head of a request to its answer.", ["path"], buckets=_SECONDS
         )
-        self._seconds = Histogram(
-            "treepiece_request_seconds",
-            "From the head of a request to its answer.",
-            ["path"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._problems = Counter("treepiece_problems", "Requests that ended in a problem.", ["type"], registry=registry)
-        self._texts = Counter("treepiece_texts", "Texts and trees, by outcome.", ["outcome"], registry=registry)
-        self._batch = Histogram(
-            "treepiece_batch_size", "Texts that were parsed together.", buckets=_SIZES, registry=registry
-        )
-        self._batch_seconds = Histogram(
-            "treepiece_batch_seconds", "The seconds of a batch.", buckets=_SECONDS, registry=registry
-        )
-        Gauge("treepiece_requests_under_way", "Requests without an answer yet.", registry=registry).set_function(
-            under_way
-        )
-        Gauge("treepiece_queue_length", "Waiting candidates.", registry=registry).set_function(waiting)
-        Gauge("treepiece_queue_limit", "The maximum number of waiting candidates.", registry=registry).set(bound)
+        self._problems = counter("treepiece_problems", "Requests that ended in a problem.", ["type"])
+        self._texts = counter("treepiece_texts", "Texts and trees, by outcome.", ["outcome"])
+        self._batch = histogram("treepiece_batch_size", "Texts that were parsed together.", buckets=_SIZES)
+        self._batch_seconds = histogram("treepiece_batch_seconds", "The seconds of a batch.", buckets=_SECONDS)
+        gauge("treepiece_requests_under_way", "Requests without an answer yet.").set_function(under_way)
+        gauge("treepiece_queue_length", "Waiting candidates.").set_function(waiting)
+        gauge("treepiece_queue_limit", "The maximum number of waiting candidates.").set(bound)
         names = ("name", "kind", "version", "precision", "treepiece")
         Info("treepiece_model", "The model that is served.", registry=registry).info(
             {name: str(description[name]) for name in names}
@@ -67,9 +57,9 @@ class Metrics:
         """Count a request that ended in a problem."""
         self._problems.labels(slug).inc()
 
-    def on_texts(self, outcome: str, n_texts: int = 1) -> None:
-        """Count texts by outcome."""
-        self._texts_of(outcome).inc(n_texts)
+    def on_text(self, outcome: str) -> None:
+        """Count a text by its outcome."""
+        self._texts_of(outcome).inc()
 
     def on_batch(self, n_texts: int, seconds: float) -> None:
         """Count a batch."""

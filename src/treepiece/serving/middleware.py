@@ -105,6 +105,11 @@ async def on_problem(request: Request, problem: Exception) -> Response:
     return Response(body, problem.kind.status, dict(problem.headers), MEDIA_TYPE)
 
 
+async def on_option_error(request: Request, error: Exception) -> Response:
+    """Return the answer to a body or an option that was refused."""
+    return await on_problem(request, Problem(ProblemType.BAD_INPUT, str(error)))
+
+
 async def on_http_error(request: Request, error: Exception) -> Response:
     """Return the answer to an error of the router: a path or a method that does not exist."""
     assert isinstance(error, HTTPException)

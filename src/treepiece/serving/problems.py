@@ -11,13 +11,10 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 
-from treepiece.errors import FrameError, OptionError, TextError, TreeParseError, UnitError
-
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = {"Retry-After": "1"}
 _MAX_DETAIL = 600
 """The maximum length of `detail`: messages quote the input, which may be a megabyte."""
-_OF_INPUT = (TextError, OptionError, TreeParseError, FrameError, UnitError)
 
 
 class ProblemType(Enum):
@@ -59,8 +56,3 @@ class Problem(Exception):
         self.kind = kind
         self.detail = detail
         self.headers = headers or {}
-
-
-def of_input(error: Exception) -> Exception:
-    """Return a library error about an input as a problem; any other error unchanged."""
-    return Problem(ProblemType.BAD_INPUT, str(error)) if isinstance(error, _OF_INPUT) else error

@@ -15,6 +15,7 @@ from typing import Any
 from treepiece.serving.problems import ProblemType
 
 _CODE = re.compile(r"`([^`]+)`")
+_LIMITS = {"minimum": ", from", "maximum": " to", "maxLength": ", at most", "maxItems": ", at most"}
 
 
 def write_page(description: Mapping[str, Any]) -> str:
@@ -96,12 +97,7 @@ def _type(field: Mapping[str, Any]) -> str:
     name = str(field.get("type", "object"))
     if "items" in field:
         name = f"{name} of {_type(field['items'])}"
-    for key, words in (
-        ("minimum", ", from"),
-        ("maximum", " to"),
-        ("maxLength", ", at most"),
-        ("maxItems", ", at most"),
-    ):
+    for key, words in _LIMITS.items():
         if key in field:
             name += f"{words} {int(field[key]):,}"
     return name

@@ -16,20 +16,24 @@ from starlette.requests import Request
 
 from treepiece.errors import OptionError
 from treepiece.serving.answering import CANDIDATE_CHARACTERS, Task
-from treepiece.serving.problems import Problem, ProblemType
+from treepiece.serving.problems import RETRY_AFTER, Problem, ProblemType
+from treepiece.serving.service import Service
 from treepiece.serving.settings import Settings
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-async def read_request(request: Request, model: type[Model], settings: Settings) -> Model:
-    """Return the body of a request as a model."""
+async def read_request(request: Request, model: type[Model], service: Service) -> Model:
+    """Return the body of a request, unless too many are in progress: each may hold a body in memory."""
+    if service.under_way > service.settings.concurrency:
+        detail = f"{service.settings.concurrency:,} requests are under way already"
+        raise Problem(ProblemType.TOO_MANY, detail, RETRY_AFTER)
     _check_type(request.headers.get("content-type"), request.headers.get("content-encoding"))
-    value = read_json(await read_body(request, settings))
+    value = read_json(await read_body(request, service.settings))
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise Problem(ProblemType.BAD_INPUT, _explain(error, model)) from None
+        raise OptionError(_explain(error, model)) from None
 
 
 def _check_type(media_type: str | None, encoding: str | None) -> None:
@@ -55,11 +59,8 @@ async def read_body(request: Request, settings: Settings) -> bytes:
                 if len(body) > settings.max_bytes:
                     raise _too_large(request, settings, "more than that")
     except TimeoutError:
-        raise Problem(
-            ProblemType.SLOW_REQUEST,
-            f"the body did not arrive within {settings.body_seconds:g} seconds",
-            {"Connection": "close"},
-        ) from None
+        detail = f"the body did not arrive within {settings.body_seconds:g} seconds"
+        raise Problem(ProblemType.SLOW_REQUEST, detail, {"Connection": "close"}) from None
     return bytes(body)
 
 

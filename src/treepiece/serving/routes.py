@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from fastapi import Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from treepiece.errors import OptionError
 from treepiece.serving.answering import TREES, Answer, Task
 from treepiece.serving.metrics import CONTENT_TYPE
-from treepiece.serving.problems import RETRY_AFTER, Problem, ProblemType, of_input
+from treepiece.serving.problems import Problem, ProblemType
 from treepiece.serving.requests import check_length, check_texts, read_request
 from treepiece.serving.schema import ParseBody, TokenizeBody
 from treepiece.serving.service import Service
 
-Model = TypeVar("Model", bound=BaseModel)
 _BEARER = HTTPBearer(auto_error=False, scheme_name="token")
 
 
@@ -44,15 +41,12 @@ async def parse(request: Request) -> Response:
     list, and concurrently with other requests.
     """
     service = _service(request)
-    body = await _read(request, ParseBody)
+    body = await read_request(request, ParseBody, service)
     is_list = "texts" in body.model_fields_set
     texts = body.texts if is_list else [body.text]
     task = Task(body.nbest)
-    try:
-        check_texts(texts, task, service.settings)
-        service.parser.request(body.nbest, body.min_confidence)
-    except OptionError as error:
-        raise of_input(error) from None
+    check_texts(texts, task, service.settings)
+    service.parser.request(body.nbest, body.min_confidence)
     request.state.log["texts"] = texts if service.settings.log_texts else len(texts)
     answers = await service.answer(task, [(text, body.min_confidence) for text in texts], request)
     if is_list:
@@ -67,15 +61,12 @@ async def tokenize(request: Request) -> Response:
     The tree is TOP text, with or without words. The model must know every label.
     """
     service = _service(request)
-    body = await _read(request, TokenizeBody)
+    body = await read_request(request, TokenizeBody, service)
     definition = service.parser.definition
     if definition.tokenizer is None:
         detail = f"a model of the kind {definition.kind} has no units; its bundle has no tokenizer"
         raise Problem(ProblemType.NO_UNITS, detail)
-    try:
-        check_length("the tree", body.tree, service.settings)
-    except OptionError as error:
-        raise of_input(error) from None
+    check_length("the tree", body.tree, service.settings)
     return _single(await service.answer(TREES, [(body.tree, 0.0)], request))
 
 
@@ -106,18 +97,9 @@ def _service(request: Request) -> Service:
     return service
 
 
-async def _read(request: Request, model: type[Model]) -> Model:
-    """Return the body of a request, unless too many are in progress: each may hold a body in memory."""
-    service = _service(request)
-    if service.under_way > service.settings.concurrency:
-        detail = f"{service.settings.concurrency:,} requests are under way already"
-        raise Problem(ProblemType.TOO_MANY, detail, RETRY_AFTER)
-    return await read_request(request, model, service.settings)
-
-
 def _single(answers: list[Answer]) -> Response:
     """Return the only answer, or raise its error."""
     (answer,) = answers
     if answer.error is not None:
-        raise of_input(answer.error)
+        raise Problem(ProblemType.BAD_INPUT, str(answer.error))
     return Response(answer.body, media_type="application/json")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, SupportsIndex
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from treepiece.checks import fraction, whole_number
 from treepiece.errors import OptionError
@@ -29,16 +29,20 @@ class _Kind:
         return self._name
 
 
-def _text(name: str, value: object) -> str:
+def _check_text(name: str | None, value: object) -> str:
     if not isinstance(value, str):
         raise OptionError(f"{name} must be a text, got {_Kind(value)!r}")
     return value
 
 
+def _text(value: object, info: ValidationInfo) -> str:
+    return _check_text(info.field_name, value)
+
+
 def _texts(value: object) -> list[str]:
     if not isinstance(value, list):
         raise OptionError(f"texts must be a list of texts, got {_Kind(value)!r}")
-    return [_text(f"text {number}", text) for number, text in enumerate(value)]
+    return [_check_text(f"text {number}", text) for number, text in enumerate(value)]
 
 
 def _nbest(value: object) -> int:
@@ -56,9 +60,12 @@ def _min_confidence(value: object) -> float:
     return fraction("min_confidence", _quotable(value))  # type: ignore[arg-type]
 
 
-_Nbest = WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_NBEST})
-_MinConfidence = WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
-_Texts = WithJsonSchema({"type": "array", "items": {"type": "string"}})
+_Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string", "minLength": 1})]
+_Texts = Annotated[list[str], PlainValidator(_texts), WithJsonSchema({"type": "array", "items": {"type": "string"}})]
+_Nbest = Annotated[int, PlainValidator(_nbest), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_NBEST})]
+_MinConfidence = Annotated[
+    float, PlainValidator(_min_confidence), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+]
 
 
 class ParseBody(BaseModel):
@@ -72,14 +79,10 @@ class ParseBody(BaseModel):
         },
     )
 
-    text: Annotated[
-        str, PlainValidator(lambda value: _text("text", value)), WithJsonSchema({"type": "string", "minLength": 1})
-    ] = Field(default="", description="A text.")
-    texts: Annotated[list[str], PlainValidator(_texts), _Texts] = Field(default=[], description="Several texts.")
-    nbest: Annotated[int, PlainValidator(_nbest), _Nbest] = Field(
-        default=1, description="The number of candidates to return per text."
-    )
-    min_confidence: Annotated[float, PlainValidator(_min_confidence), _MinConfidence] = Field(
+    text: _Text = Field(default="", description="A text.")
+    texts: _Texts = Field(default=[], description="Several texts.")
+    nbest: _Nbest = Field(default=1, description="The number of candidates to return per text.")
+    min_confidence: _MinConfidence = Field(
         default=0.0, description="A text whose best candidate has less confidence counts as not understood."
     )
 
@@ -100,9 +103,7 @@ class TokenizeBody(BaseModel):
         json_schema_extra={"examples": [{"tree": "[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]"}]},
     )
 
-    tree: Annotated[
-        str, PlainValidator(lambda value: _text("tree", value)), WithJsonSchema({"type": "string", "minLength": 1})
-    ] = Field(description="TOP text, with or without words.")
+    tree: _Text = Field(description="TOP text, with or without words.")
 
 
 def request_schema(model: type[BaseModel], settings: Settings) -> dict[str, object]:

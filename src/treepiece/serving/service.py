@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import count
-from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -20,8 +19,6 @@ from treepiece.serving.batching import Batcher, QueueFullError
 from treepiece.serving.metrics import Metrics
 from treepiece.serving.problems import RETRY_AFTER, Problem, ProblemType
 from treepiece.serving.settings import Settings
-
-T = TypeVar("T")
 
 
 class Service:
@@ -53,8 +50,7 @@ class Service:
     async def answer(self, task: Task, items: Sequence[Item], request: Request) -> list[Answer]:
         """Return the answer of each item; raise a problem if the queue is full, or if there is no answer in time."""
         try:
-            weights = [task.weight(text) for text, _ in items]
-            future: asyncio.Future[list[Answer | Exception]] = self.batcher.submit(task, items, weights)
+            future = self.batcher.submit(task, items, [task.weight(text) for text, _ in items])
         except QueueFullError:
             detail = f"{self.batcher.waiting:,} candidates wait already, of at most {self.settings.queue:,}"
             raise Problem(ProblemType.QUEUE_FULL, detail, RETRY_AFTER) from None
@@ -62,26 +58,27 @@ class Service:
         for answer in await wait_for(future, request, self.settings.answer_seconds):
             if isinstance(answer, Exception):
                 raise answer
-            self.metrics.on_texts(answer.outcome)
+            self.metrics.on_text(answer.outcome)
             answers.append(answer)
         return answers
 
 
-async def wait_for(answer: asyncio.Future[T], request: Request, seconds: float) -> T:
-    """Return an answer; give up when it takes too long, or when the client disconnects."""
+async def wait_for(
+    answers: asyncio.Future[list[Answer | Exception]], request: Request, seconds: float
+) -> list[Answer | Exception]:
+    """Return answers; give up when they take too long, or when the client disconnects."""
     disconnected = asyncio.ensure_future(request.receive())  # the body has been read, so this can only be a disconnect
     try:
-        async with asyncio.timeout(seconds):
-            await asyncio.wait((answer, disconnected), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
+        await asyncio.wait((answers, disconnected), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if answers.done():
+            return answers.result()
+        if disconnected.done():
             raise ClientDisconnect
-        return answer.result()
-    except TimeoutError:
         detail = f"there was no answer within {seconds:g} seconds: the server is overloaded"
-        raise Problem(ProblemType.NO_ANSWER, detail, RETRY_AFTER) from None
+        raise Problem(ProblemType.NO_ANSWER, detail, RETRY_AFTER)
     finally:
         disconnected.cancel()
-        answer.cancel()
+        answers.cancel()
 
 
 def fingerprint(parser: Parser) -> str:

@@ -22,7 +22,7 @@ from treepiece.errors import RecipeError
 from treepiece.models.trained import TrainedModel
 from treepiece.models.transfer import transfer_weights
 from treepiece.progress import Progress
-from treepiece.training.prediction import count_matches
+from treepiece.training.prediction import predict
 from treepiece.training.tuning import MAX_TUNING_ROWS, tune
 
 
@@ -75,25 +75,25 @@ def best_average(
     progress: Progress,
 ) -> TrainedModel:
     """Return the average with the best exact match on examples that no model was trained on; of equals, the first."""
-    found: list[tuple[int, TrainedModel]] = []
+    found: list[tuple[int, float, TrainedModel]] = []
     n_examples = len(examples) * len(first_weights)
     for first_weight in first_weights:
         trained = average(first, others, first_weight)
         trained.decoding = tune(trained.model, examples[:MAX_TUNING_ROWS])
         begin = len(found) * len(examples)
-        n_rows, exact, _ = count_matches(
+        outcomes = predict(
             trained.model,
             examples,
             trained.decoding,
             lambda done, begin=begin: progress.update("validating", begin + done, n_examples),  # type: ignore[misc]
-        ).tolist()
-        trained.metadata = {
-            **trained.metadata,
-            "validation": {**trained.metadata.get("validation", {}), "rows": n_rows, "em": exact / n_rows},
-            "average": {"first_weight": first_weight, "models": 1 + len(others)},
-        }
-        found.append((exact, trained))
-    best = max(found, key=lambda one: one[0])[1]
-    tried = [[one, exact / len(examples)] for one, (exact, _) in zip(first_weights, found, strict=True)]
-    best.metadata = {**best.metadata, "average": {**best.metadata["average"], "tried": tried}}
+        )
+        found.append((sum(outcome.is_exact for outcome in outcomes), first_weight, trained))
+    exact, first_weight, best = max(found, key=lambda one: one[0])
+    tried = [[weight, n / len(examples)] for n, weight, _ in found]
+    validation = {"rows": len(examples), "em": exact / len(examples)}
+    best.metadata = {
+        **best.metadata,
+        "validation": {**best.metadata.get("validation", {}), **validation},
+        "average": {"first_weight": first_weight, "models": 1 + len(others), "tried": tried},
+    }
     return best

@@ -78,13 +78,17 @@ def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: Tra
     """Return a model with new decoders for the trees of these rows, or `init` extended by new labels."""
     torch.manual_seed(recipe.seed)
     skeletons = [row.skeleton for row in rows]
-    tokenizer = _train_tokenizer(skeletons, recipe, progress) if recipe.kind is ModelKind.TREEPIECE else None
+    tokenizer, extensions = None, Extensions()
+    if recipe.kind is ModelKind.TREEPIECE:
+        tokenizer = TreePieceTokenizer.train(
+            skeletons,
+            recipe.tokenizer,
+            lambda stage, done, total: progress.update(f"tokenizer: {stage}", done, total),
+        )
+        units = {name: getattr(recipe.units, name) for name in _UNIT_EXTENSIONS}
+        extensions = Extensions(**units, reranker=recipe.reranker_loss_weight > 0)
     definition = Definition.of_trees(
-        recipe.kind,
-        set(skeletons),
-        decoder=recipe.decoder,
-        tokenizer=tokenizer,
-        extensions=None if tokenizer is None else extensions_of(recipe),
+        recipe.kind, set(skeletons), decoder=recipe.decoder, tokenizer=tokenizer, extensions=extensions
     )
     if init is not None:
         definition = extend_definition(init.definition, definition)
@@ -94,15 +98,8 @@ def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: Tra
     encoder, subwords = load_encoder(recipe.encoder)
     model = build_model(definition, encoder)
     if isinstance(model, TreePieceModel) and recipe.units.pretrained:
-        assert tokenizer is not None  # a TreePiece model has one
-        _pretrain(model, tokenizer, skeletons, recipe, progress)
+        _pretrain(model, skeletons, recipe, progress)
     return TrainedModel(definition, model, subwords)
-
-
-def extensions_of(recipe: Recipe) -> Extensions:
-    """Return the extensions of a TreePiece model."""
-    units = {name: getattr(recipe.units, name) for name in _UNIT_EXTENSIONS}
-    return Extensions(**units, reranker=recipe.reranker_loss_weight > 0)
 
 
 def apply_recipe(model: ParserModel, recipe: Recipe) -> None:
@@ -118,15 +115,11 @@ def training_examples(rows: Sequence[Row], trained: TrainedModel, progress: Prog
     made, left_out = make_examples(
         rows, trained.subwords, lambda done: progress.update("reading utterances", done, len(rows))
     )
-    examples = []
     definition = trained.definition
-    for example in made:
-        is_linear = definition.kind is not ModelKind.TREEPIECE or definition.extensions.reranker
-        reason = too_large(example, definition.decoder.max_length, linear=is_linear)
-        if reason:
-            left_out.append(reason)
-        else:
-            examples.append(example)
+    is_linear = definition.kind is not ModelKind.TREEPIECE or definition.extensions.reranker
+    reasons = [too_large(example, definition.decoder.max_length, linear=is_linear) for example in made]
+    examples = [example for example, reason in zip(made, reasons, strict=True) if reason is None]
+    left_out += filter(None, reasons)
     for reason in left_out[:_SHOWN]:
         progress.message(f"left out: {reason}")
     if left_out:
@@ -136,25 +129,13 @@ def training_examples(rows: Sequence[Row], trained: TrainedModel, progress: Prog
     return examples
 
 
-def _train_tokenizer(skeletons: Sequence[Node], recipe: Recipe, progress: Progress) -> TreePieceTokenizer:
-    return TreePieceTokenizer.train(
-        skeletons,
-        recipe.tokenizer,
-        lambda stage, done, total: progress.update(f"tokenizer: {stage}", done, total),
-    )
-
-
-def _pretrain(
-    model: TreePieceModel, tokenizer: TreePieceTokenizer, skeletons: Sequence[Node], recipe: Recipe, progress: Progress
-) -> None:
+def _pretrain(model: TreePieceModel, skeletons: Sequence[Node], recipe: Recipe, progress: Progress) -> None:
     """Start the embeddings of the units from masked language modelling."""
-    counts = Counter(skeletons)
-    encodings = tokenizer.encode_batch(counts)
-    sequences = [
-        (tokenizer.serialize(unit_ids), count) for unit_ids, count in zip(encodings, counts.values(), strict=True)
-    ]
+    counts, tokenizer = Counter(skeletons), model.tokenizer
+    encodings = zip(tokenizer.encode_batch(counts), counts.values(), strict=True)
+    sequences = [(tokenizer.serialize(unit_ids), count) for unit_ids, count in encodings]
     config = recipe.units.pretraining
-    pretrained = pretrain_units(
+    embeddings, _ = pretrain_units(
         sequences,
         len(tokenizer.units),
         model.encoder.width,
@@ -164,4 +145,4 @@ def _pretrain(
         on_epoch=lambda epoch, _: progress.update("pretraining units", epoch, config.epochs),
     )
     progress.update("pretraining units", config.epochs, config.epochs)  # it may have stopped early
-    model.units.start_from(pretrained.embeddings)
+    model.units.start_from(embeddings)

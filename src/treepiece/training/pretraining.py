@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
@@ -26,23 +25,11 @@ from treepiece.training.recipe import PretrainingConfig
 
 Corpus = Sequence[tuple[Sequence[int], int]]
 """Distinct skeletons, as `write_nests` writes them, and how often each occurs."""
-OnEpoch = Callable[[int, float], None]
 
 _STD = 0.02  # as `Embedding` is initialised
 _PATIENCE = 2
 _LEAST_GAIN = 1e-3  # nats; less is noise
 _MASKED, _RANDOM = 0.8, 0.1  # of the positions to guess, as in BERT; the others keep their unit
-
-
-@dataclass(frozen=True)
-class PretrainedUnits:
-    """The embeddings of the best epoch, scaled like new ones, and the held-out loss after each epoch, in nats.
-
-    Shape: embeddings (units, width).
-    """
-
-    embeddings: Tensor
-    losses: tuple[float, ...]
 
 
 class MaskedUnitModel(nn.Module):
@@ -82,18 +69,18 @@ def pretrain_units(
     sequences: Corpus,
     n_units: int,
     width: int,
-    config: PretrainingConfig | None = None,
+    config: PretrainingConfig,
     *,
     n_heads: int,
     seed: int,
-    on_epoch: OnEpoch | None = None,
-) -> PretrainedUnits:
+    on_epoch: Callable[[int, float], None] | None = None,
+) -> tuple[Tensor, list[float]]:
     """Return embeddings of all units, learned from the distinct skeletons (see `write_nests`) and their counts.
 
-    Training stops when the held-out loss no longer improves. `on_epoch` is called with the number of each epoch, from
-    1, and its held-out loss.
+    They are those of the best epoch, scaled like new ones; next to them is the held-out loss after each epoch, in nats.
+    Training stops when it no longer improves. `on_epoch` is called with the number of each epoch, from 1, and its loss.
+    Shape: embeddings (units, width).
     """
-    config = config or PretrainingConfig()
     if not sequences or max(max(nests) for nests, _ in sequences) > NestSymbols.after(n_units).closing:
         raise UnitError(f"pretraining needs one or more sequences written with the same {n_units:,} units")
     generator = Generator().manual_seed(seed)
@@ -111,7 +98,7 @@ def pretrain_units(
                 best, least, best_epoch = model.units.detach().clone(), losses[-1], len(losses)
             if on_epoch:
                 on_epoch(len(losses), losses[-1])
-    return PretrainedUnits(best * (_STD / best.std()), tuple(losses))
+    return best * (_STD / best.std()), losses
 
 
 def _hold_out(sequences: Corpus, n_units: int, share: float, generator: Generator) -> tuple[Corpus, Corpus]:

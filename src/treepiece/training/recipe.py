@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -76,10 +77,6 @@ class RecipePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def _default(settings: type[RecipePart], name: str) -> object:
-    return settings.model_fields[name].default
-
-
 class OptimizerConfig(RecipePart):
     """AdamW and its learning rates.
 
@@ -98,7 +95,7 @@ class OptimizerConfig(RecipePart):
     @model_validator(mode="after")
     def _check_schedule(self) -> Self:
         for name, schedule in (("floor", Schedule.COSINE), ("decay", Schedule.EXPONENTIAL)):
-            if self.schedule is not schedule and getattr(self, name) != _default(OptimizerConfig, name):
+            if self.schedule is not schedule and getattr(self, name) != OptimizerConfig.model_fields[name].default:
                 raise ValueError(f"{name} belongs to the schedule {schedule}, and the schedule is {self.schedule}")
         return self
 
@@ -187,11 +184,7 @@ class Recipe(RecipePart):
     @property
     def loss(self) -> LossConfig:
         """The weights of the losses."""
-        return LossConfig(
-            label_smoothing=self.label_smoothing,
-            span_loss_weight=self.span_loss_weight,
-            reranker_loss_weight=self.reranker_loss_weight,
-        )
+        return LossConfig(self.label_smoothing, self.span_loss_weight, self.reranker_loss_weight)
 
     def learning_rate(self, module: str) -> float:
         """Return the highest learning rate of a module."""
@@ -288,15 +281,7 @@ def _explain(error: ErrorDetails) -> str:
         return f"{name}: this setting is now called {_RENAMED[name]}"
     if name in _REMOVED:
         return f"{name}: there is no such setting any more: leave it out"
-    names = _names_in(path[:-1])
+    names = list(vars(reduce(getattr, path[:-1], Recipe())))  # of the settings in the same part of the recipe
     close = get_close_matches(path[-1], names, n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
     return f"{name}: there is no such setting; {hint}"
-
-
-def _names_in(path: Sequence[str]) -> list[str]:
-    """Return the names of the settings in a part of the recipe."""
-    part: object = Recipe()
-    for name in path:
-        part = getattr(part, name)
-    return list(vars(part))

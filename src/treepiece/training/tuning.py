@@ -11,19 +11,19 @@ and threshold are then chosen by running the last step of the pipeline, `choose`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from treepiece.data.examples import Example
 from treepiece.decoding.pipeline import choose
 from treepiece.decoding.types import DecodingConfig, Hypothesis, NBest, Temperatures
-from treepiece.evaluation.calibration import fit_temperature
+from treepiece.evaluation.calibration import Bools, Floats, fit_temperature
 from treepiece.models.trained import ParserModel
 from treepiece.models.treepiece_model import TreePieceModel
+from treepiece.training.prediction import batches_by_length, best_hypotheses
 from treepiece.trees.frame import leaf_labels
 
 MAX_TUNING_ROWS = 2000
@@ -35,10 +35,6 @@ WEIGHTS = tuple(round(0.05 * step, 2) for step in range(17))
 """The interpolation weights to choose from, 0 to 0.8."""
 _PRICE = 0.01  # reranking is worth it if one more tree in a hundred is right
 _TEMPERATURES = np.geomspace(0.5, 8.0, 25)
-_BATCH = 128
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -69,29 +65,32 @@ def tune(model: ParserModel, examples: Sequence[Example], config: DecodingConfig
     A model without a reranker gets temperatures only.
     """
     config = config or DecodingConfig()
-    was_training = model.training
-    model.eval()
     if isinstance(model, TreePieceModel) and model.reranker is not None:
         rows = collect(model, examples, config)
         config = tune_reranking(rows, config)
         hypotheses = [row.answer(config) for row in rows]
         examples = [row.example for row in rows]
     else:
-        hypotheses = [best for chunk in _chunks(examples) for (best,) in model.parse([one.subwords for one in chunk])]
-        examples = [example for chunk in _chunks(examples) for example in chunk]
-    model.train(was_training)
-    return replace(config, temperatures=fit_temperatures(examples, hypotheses))
+        hypotheses = best_hypotheses(model, examples)
+    temperatures = Temperatures(
+        fit_temperature(*parse_log_p(examples, hypotheses)), fit_temperature(*leaf_log_p(examples, hypotheses))
+    )
+    return replace(config, temperatures=temperatures)
 
 
 @torch.no_grad()
 def collect(model: TreePieceModel, examples: Sequence[Example], config: DecodingConfig) -> list[TuningRow]:
     """Return the greedy hypothesis and the n-best list of each example."""
     rows = []
-    for chunk in _chunks(examples):
+    was_training = model.training
+    model.eval()
+    for places in batches_by_length(examples):
+        chunk = [examples[place] for place in places]
         scorer = model.scorer([example.subwords for example in chunk])
         greedy = model.pipeline.decode(scorer, replace(config, rerank_threshold=0.0))
         found = model.pipeline.search(scorer, replace(config, rerank_threshold=max(THRESHOLDS)))
         rows += [TuningRow(one, best, beam) for one, (best,), beam in zip(chunk, greedy, found, strict=True)]
+    model.train(was_training)
     return rows
 
 
@@ -141,13 +140,6 @@ def _right_log_p(rows: Sequence[TuningRow], config: DecodingConfig) -> float:
     return max(float((found / t - np.log(np.exp(log_p / t).sum(axis=1))).mean()) for t in _TEMPERATURES)
 
 
-def fit_temperatures(examples: Sequence[Example], hypotheses: Sequence[Hypothesis]) -> Temperatures:
-    """Return the temperatures that calibrate the confidences of parses and of leaves."""
-    return Temperatures(
-        fit_temperature(*parse_log_p(examples, hypotheses)), fit_temperature(*leaf_log_p(examples, hypotheses))
-    )
-
-
 def parse_log_p(examples: Sequence[Example], hypotheses: Sequence[Hypothesis]) -> tuple[Floats, Bools]:
     """Return the log-probability of each hypothesis, and whether it is right."""
     right = [is_right(example, one) for example, one in zip(examples, hypotheses, strict=True)]
@@ -168,10 +160,3 @@ def leaf_log_p(examples: Sequence[Example], hypotheses: Sequence[Hypothesis]) ->
 def is_right(example: Example, hypothesis: Hypothesis) -> bool:
     """Return whether a hypothesis is the gold frame."""
     return (hypothesis.skeleton, hypothesis.spans) == (example.frame.skeleton, example.spans)
-
-
-def _chunks(examples: Sequence[Example]) -> Iterator[Sequence[Example]]:
-    """Yield batches of examples of similar lengths, which need little padding."""
-    ordered = sorted(examples, key=lambda example: len(example.subwords.ids))
-    for start in range(0, len(ordered), _BATCH):
-        yield ordered[start : start + _BATCH]
