@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from treepiece.bundle import MANIFEST, find_weights, read_bundle
 from treepiece.checks import one_of
 from treepiece.cli.arguments import BUNDLED_HELP, Json, Split, Strict, load_rows
-from treepiece.cli.console import ProgressBars, note, say_json
+from treepiece.cli.console import ProgressBars, note, say_json, say_table
 from treepiece.data.examples import Example, make_examples
 from treepiece.definition import load_subwords
 from treepiece.errors import OptionError
@@ -145,14 +142,12 @@ def _megabytes(folder: Path) -> float:
 
 
 def _draw(output: Path, exported: Exported, *, has_graphs: bool) -> None:
-    table = Table("precision", "same tree as PyTorch", "EM", "EM-S", "calibration error", box=box.SIMPLE)
+    rows = []
     for name, parity in exported.parities.items():
         quality = exported.qualities.get(name)
-        scores = ("-", "-", "-")
-        if quality is not None:
-            scores = (f"{quality.em:.4f}", f"{quality.em_s:.4f}", f"{quality.parse_error:.3f}")
-        table.add_row(name, f"{parity.same_trees:,} of {parity.rows:,}", *scores)
-    Console().print(table)
+        scores = (f"{quality.em:.4f}", f"{quality.em_s:.4f}", quality.parse_error) if quality else (None, None, None)
+        rows.append((name, f"{parity.same_trees:,} of {parity.rows:,}", *scores))
+    say_table("", rows, head=("precision", "same tree as PyTorch", "EM", "EM-S", "calibration error"))
     hint = f'try it: treepiece parse --model {output} "your text"'
     if not has_graphs:
         hint = f"train from it: treepiece train DATA --output DIR --init {output}"
