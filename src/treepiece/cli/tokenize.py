@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,8 @@ Folder = Annotated[Path, typer.Option("--tokenizer", metavar="DIR", help="The fo
 UnitOrder = Annotated[Order, typer.Option(help="The order in which units are written.")]
 
 _DEFAULT = TokenizerConfig()
+_count = partial(typer.Option, metavar="N")
+_amount = partial(typer.Option, metavar="X")
 
 
 @app.command()
@@ -36,27 +39,21 @@ def train(
     data: Data,
     output: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")],
     split: Split = "train",
-    merges: Annotated[int, typer.Option(metavar="N", help="The number of merges.")] = _DEFAULT.merges,
+    merges: Annotated[int, _count(help="The number of merges.")] = _DEFAULT.merges,
     em: Annotated[EmMethod, typer.Option(help="The E-step: best partition, sampled, or exact.")] = _DEFAULT.em,
-    em_iterations: Annotated[
-        int, typer.Option(metavar="N", help="The most iterations of EM.")
-    ] = _DEFAULT.em_iterations,
+    em_iterations: Annotated[int, _count(help="The most iterations of EM.")] = _DEFAULT.em_iterations,
     em_epsilon: Annotated[
-        float, typer.Option(metavar="X", help="EM stops if an iteration improves the objective by less.")
+        float, _amount(help="EM stops if an iteration improves the objective by less.")
     ] = _DEFAULT.em_epsilon,
     expansion: Annotated[Expansion, typer.Option(help="Which placeholder patterns to add.")] = _DEFAULT.expansion,
     samples: Annotated[
-        int, typer.Option(metavar="N", help="Samples per tree, for sampled EM and the paper's expansion.")
+        int, _count(help="Samples per tree, for sampled EM and the paper's expansion.")
     ] = _DEFAULT.samples,
-    theta: Annotated[
-        float, typer.Option(metavar="X", help="Sharpness of the samples of the paper's expansion.")
-    ] = _DEFAULT.theta,
+    theta: Annotated[float, _amount(help="Sharpness of the samples of the paper's expansion.")] = _DEFAULT.theta,
     min_count: Annotated[
-        int, typer.Option(metavar="N", help="The least count of a pattern in the default expansion.")
+        int, _count(help="The least count of a pattern in the default expansion.")
     ] = _DEFAULT.min_count,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="The same data and seed give the same tokenizer.")
-    ] = _DEFAULT.seed,
+    seed: Annotated[int, _count(help="The same data and seed give the same tokenizer.")] = _DEFAULT.seed,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
@@ -158,7 +155,7 @@ def decode(
 @app.command()
 def show(
     tokenizer: Folder,
-    top: Annotated[int, typer.Option(metavar="N", help="The number of units.")] = 20,
+    top: Annotated[int, _count(help="The number of units.")] = 20,
     as_json: Json = False,
 ) -> None:
     """Draw the most probable units.
@@ -171,8 +168,7 @@ def show(
     if top < 1:
         raise OptionError(f"--top must be 1 or more, got {top}")
     loaded = TreePieceTokenizer.load(tokenizer)
-    for unit_id in range(min(top, len(loaded.units))):
-        unit = loaded.units[unit_id]
+    for unit in loaded.units[:top]:
         if as_json:
             say_json(
                 {
