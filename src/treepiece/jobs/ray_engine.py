@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +24,6 @@ from treepiece.jobs.worker import Worker
 from treepiece.runtime.parser import Parser
 
 _MAX_BLOCKS = 4000
-_FIELDS = ("first", "rows", "place", "size")
 
 
 class Actor:
@@ -33,15 +32,10 @@ class Actor:
     def __init__(self, job: Job, columns: Mapping[str, ColumnType], model: str, precision: str) -> None:
         self.worker = Worker(job, columns, Parser.load(model, precision=precision, threads=1))
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Return the parts for a batch of chunks."""
-        numbers = zip(*(batch[name].tolist() for name in _FIELDS), strict=True)
-        parts = [self.worker(Chunk(*few)) for few in numbers]
-        return {
-            "first": [part.first for part in parts],
-            "summary": [json.dumps(asdict(part.summary)) for part in parts],
-            "data": [part.data for part in parts],
-        }
+    def __call__(self, chunk: dict[str, int]) -> dict[str, Any]:
+        """Return the part for a chunk."""
+        part = self.worker(Chunk(**chunk))
+        return {"first": part.first, "summary": json.dumps(asdict(part.summary)), "data": part.data}
 
 
 def make_parts(
@@ -53,12 +47,11 @@ def make_parts(
     with _connected() as ray:
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         size = min(cores, len(chunks), workers or cores)
-        items = [dict(zip(_FIELDS, astuple(chunk), strict=True)) for chunk in chunks]
+        items = [asdict(chunk) for chunk in chunks]
         # An actor takes one block at a time; the rows of a small one are saved soon.
-        dataset = ray.data.from_items(items, override_num_blocks=min(len(items), _MAX_BLOCKS)).map_batches(
+        dataset = ray.data.from_items(items, override_num_blocks=min(len(items), _MAX_BLOCKS)).map(
             Actor,
             fn_constructor_args=(job, dict(columns), str(parser.bundle.folder.resolve()), str(parser.precision)),
-            batch_size=1,
             num_cpus=1,
             compute=ray.data.ActorPoolStrategy(size=size),
         )

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from treepiece.data.rows import decode_line, json_object
 from treepiece.errors import DataError, OptionError
 from treepiece.jobs.columns import (
+    PREDICTED,
     TEXT_COLUMNS,
     ColumnType,
-    check_column,
     check_names,
     choose_column,
     finite,
@@ -70,9 +70,13 @@ class Records:
 
 
 class Source(ABC):
-    """A file of rows."""
+    """A file of rows; `wanted` are the names that its column with the text may have."""
 
-    path: Path
+    def __init__(self, path: Path, column: str | None) -> None:
+        if column in PREDICTED:
+            raise OptionError(f"--column {column}: the output has a column of this name: rename that of the input")
+        self.path = path
+        self.wanted = TEXT_COLUMNS if column is None else (column,)
 
     @abstractmethod
     def chunks(self, rows: int) -> Iterator[Chunk]:
@@ -113,8 +117,8 @@ def open_source(path: Path, column: str | None = None) -> Source:
 class LineSource(Source):
     """A file with one row per line, which `_row` of a subclass reads."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
         self.begin = 0  # the position of the first row, in bytes
         if not path.exists():
             raise DataError(f"{path}: no such file")
@@ -180,8 +184,8 @@ class LineSource(Source):
 class TextSource(LineSource):
     """One text per line."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, None)
         if column is not None:
             raise OptionError(f"--column {column}: {path} is plain text, one utterance per line: leave it out")
 
@@ -196,15 +200,12 @@ class TextSource(LineSource):
 class JsonSource(LineSource):
     """One JSON object per line. `NaN` and `Infinity`, which JSON does not have, are read as null."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        super().__init__(path)
-        check_column(column)
-        self.column = column
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
         rows = self._first_rows()
         if rows and not any(isinstance(self._find(row), str) for row in rows):
             # There is no text at all, so the column is wrong, not the rows.
-            names = dict.fromkeys(name for row in rows for name in row)
-            column = choose_column(names, self.column, str(path))
+            column = choose_column(list(infer_columns(rows)), self.wanted, str(path))
             raise OptionError(f"{path}: the column {column!r} holds no texts: name another with --column")
 
     def _first_rows(self) -> list[dict[str, Any]]:
@@ -212,10 +213,7 @@ class JsonSource(LineSource):
         return [row for row in self.read(chunk).rows if row] if chunk else []
 
     def _find(self, row: dict[str, Any]) -> object:
-        for name in TEXT_COLUMNS if self.column is None else (self.column,):
-            if name in row:
-                return row[name]
-        return None
+        return next((row[name] for name in self.wanted if name in row), None)
 
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
         if not line.strip():
@@ -226,8 +224,7 @@ class JsonSource(LineSource):
         text = self._find(value)
         if isinstance(text, str):
             return text, value
-        names = " or ".join(map(repr, TEXT_COLUMNS)) if self.column is None else repr(self.column)
-        return DataError(f"expected a text in {names}, got {text!r:.60}"), value
+        return DataError(f"expected a text in {' or '.join(map(repr, self.wanted))}, got {text!r:.60}"), value
 
     def columns(self) -> dict[str, ColumnType]:
         """Return the columns of all rows: the whole file is read."""
@@ -256,17 +253,15 @@ def _depth(value: object) -> int:
 class TsvSource(LineSource):
     """Columns separated by tabs. The first line names them; files of utterance and parse need no header."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        super().__init__(path)
-        check_column(column)
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
         with readable(path), path.open("rb") as file:
             raw = file.readline(_MAX_HEADER_BYTES)
-        cells = decode_line(raw, is_first=True).split("\t") if raw else [column or TEXT_COLUMNS[0]]
-        has_header = bool({column} & {*cells} if column else {*TEXT_COLUMNS} & {*cells})
-        is_top = not has_header and cells[-1].startswith("[") and len(cells) in _TOP_COLUMNS
+        cells = decode_line(raw, is_first=True).split("\t") if raw else [self.wanted[0]]
+        is_top = set(self.wanted).isdisjoint(cells) and cells[-1].startswith("[") and len(cells) in _TOP_COLUMNS
         self.names = _TOP_COLUMNS[len(cells)] if is_top else cells
         check_names(self.names, f"{path}, line 1")
-        self._text = self.names.index(choose_column(self.names, column, f"{path}, line 1"))
+        self._text = self.names.index(choose_column(self.names, self.wanted, f"{path}, line 1"))
         self.begin = 0 if is_top else len(raw)
 
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
@@ -283,21 +278,19 @@ class TsvSource(LineSource):
 
 
 class StreamText(NamedTuple):
-    """A text to parse now, and its position; an `error` says why it cannot be read."""
+    """A text to parse now, or why it cannot be read, and its position; `shown` is what could be read of it."""
 
     where: str
-    text: str | None
-    error: DataError | None = None
+    text: str | DataError
+    shown: str | None = None
 
 
 def stream_file(path: Path, column: str | None = None) -> Iterator[list[StreamText]]:
     """Yield the texts of a file's rows, some at a time."""
     source = open_source(path, column)
     for chunk in source.chunks(_STREAM_ROWS):
-        yield [
-            StreamText(source.where(row), *((text,) if isinstance(text, str) else (None, text)))
-            for row, text in enumerate(source.read(chunk).texts, start=chunk.first)
-        ]
+        texts = source.read(chunk).texts
+        yield [StreamText(source.where(row), text) for row, text in enumerate(texts, start=chunk.first)]
 
 
 def stream_pipe(read: Callable[[], bytes]) -> Iterator[list[StreamText]]:
@@ -310,7 +303,7 @@ def stream_pipe(read: Callable[[], bytes]) -> Iterator[list[StreamText]]:
             try:
                 texts.append(StreamText(f"line {number}", decode_line(raw, is_first=number == 1)))
             except DataError as error:
-                texts.append(StreamText(f"line {number}", raw.decode(errors="replace"), error))
+                texts.append(StreamText(f"line {number}", error, raw.decode(errors="replace")))
         yield texts
 
 
