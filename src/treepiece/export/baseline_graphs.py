@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from treepiece.export.graph_modules import NEVER, States, TokenGraph, heads_apart
 from treepiece.models.baselines import AutoregressiveModel, NonAutoregressiveModel
 from treepiece.models.token_decoder import TokenDecoder
-from treepiece.runtime.sessions import ENCODE, PARSE, STEP
 
 
 class Encode(TokenGraph):
@@ -121,15 +120,3 @@ class Parallel(TokenGraph):
         x = self.above.self_attention.together(x, self.above.self_attention.project(x).chunk(3, dim=2), used)
         x = self.above.look(x, keys_1, values_1)
         return log_p, lengths, self.classify(x, pointers, biases).log_softmax(2)
-
-
-@torch.no_grad()
-def autoregressive_modules(model: AutoregressiveModel) -> dict[str, nn.Module]:
-    """Return the modules of an autoregressive parser by the names of their graphs."""
-    return {ENCODE: Encode(model), STEP: Step(model.decoder)}
-
-
-@torch.no_grad()
-def non_autoregressive_modules(model: NonAutoregressiveModel) -> dict[str, nn.Module]:
-    """Return the module of a non-autoregressive parser by the name of its graph."""
-    return {PARSE: Parallel(model)}
