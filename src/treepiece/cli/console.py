@@ -50,8 +50,7 @@ def wants_colour() -> bool:
         return False
     from rich.console import Console
 
-    console = Console()
-    return console.is_terminal and console.color_system is not None
+    return Console().color_system is not None
 
 
 def say_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from treepiece.bundle import MANIFEST, find_weights, read_bundle
 from treepiece.checks import one_of
-from treepiece.cli.arguments import BUNDLED_HELP, Json, Split, Strict, load_rows
+from treepiece.cli.arguments import Json, Split, Strict, load_rows, model_option
 from treepiece.cli.console import ProgressBars, note, say_json, say_table
 from treepiece.data.examples import Example, make_examples
 from treepiece.definition import load_subwords
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    model: Annotated[str, typer.Option(metavar="MODEL", help=f"A folder that `treepiece train` wrote, {BUNDLED_HELP}")],
+    model: Annotated[str, model_option("`treepiece train`")],
     output: Annotated[Path, typer.Option(metavar="BUNDLE", help="The folder to write.")],
     data: Annotated[
         str | None,
@@ -88,23 +88,13 @@ def export(
     options = ExportOptions(tuple(wanted), kept, licence, _read_notes(notes) if notes else "")
     source = find_weights(model)
     subwords = load_subwords(read_bundle(source, check=False))
-    examples, shown = (
-        _read_examples(rows, subwords, split=part, strict=strict)
-        for rows, part in ((data, split), (calibration, calibration_split))
-    )
+    examples = _read_examples(data, subwords, split=split, strict=strict)
+    shown = [one.subwords for one in _read_examples(calibration, subwords, split=calibration_split, strict=strict)]
     if not examples:
         note("no --data: the graphs are compared with PyTorch on toy utterances, and not scored")
     name = f"{Path(data).name} {split}" if data and Path(data).is_dir() else data or ""
     with ProgressBars() as bars:
-        exported = export_model(
-            source,
-            output,
-            examples,
-            data=name,
-            calibration=[example.subwords for example in shown],
-            options=options,
-            progress=bars,
-        )
+        exported = export_model(source, output, examples, data=name, calibration=shown, options=options, progress=bars)
     if as_json:
         say_json(_summary(output, exported))
     else:

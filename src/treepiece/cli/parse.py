@@ -129,12 +129,10 @@ def _check_options(
 def _check_extras(source: Path | None, output: Path | None, engine: Engine) -> None:
     if any(path is not None and path.suffix.lower() == ".parquet" for path in (source, output)):
         with needs_extra("parse", "parquet"):
-            import treepiece.jobs.parquet  # noqa: F401  # it imports pyarrow
+            import treepiece.jobs.parquet  # it imports pyarrow
     if engine == Engine.RAY:
         with needs_extra("parse", "ray"):
-            from treepiece.jobs.ray_engine import import_ray
-
-            import_ray()
+            import treepiece.jobs.ray_engine  # noqa: F401  # it imports Ray
 
 
 def _batches(text: str | None, source: Path | None, column: str | None) -> Iterator[list[StreamText]]:

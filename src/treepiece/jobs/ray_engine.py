@@ -12,8 +12,10 @@ import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from types import ModuleType
 from typing import Any
+
+import ray
+import ray.data
 
 from treepiece.errors import DataError
 from treepiece.jobs.columns import ColumnType
@@ -44,7 +46,7 @@ def make_parts(
     """Yield the parts for chunks as the cluster completes them, in any order."""
     if not chunks:
         return
-    with _connected() as ray:
+    with _connected():
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         size = min(cores, len(chunks), workers or cores)
         items = [asdict(chunk) for chunk in chunks]
@@ -59,19 +61,9 @@ def make_parts(
             yield OutputPart(int(row["first"]), JobSummary(**json.loads(row["summary"])), row["data"])
 
 
-def import_ray() -> ModuleType:
-    """Return Ray with Ray Data; raise if they are not installed."""
-    import ray
-    import ray.data
-
-    module: ModuleType = ray
-    return module
-
-
 @contextmanager
-def _connected() -> Iterator[ModuleType]:
-    """Yield Ray with a cluster: the one of this process, the one that RAY_ADDRESS names, or a new one."""
-    ray = import_ray()
+def _connected() -> Iterator[None]:
+    """Connect Ray with a cluster: the one of this process, the one that RAY_ADDRESS names, or a new one."""
     is_ours = not ray.is_initialized()
     if is_ours:
         try:
@@ -82,7 +74,7 @@ def _connected() -> Iterator[ModuleType]:
     shown, context.enable_progress_bars = context.enable_progress_bars, False  # a job has its own bar
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
-        yield ray
+        yield
     except ray.exceptions.RayError as error:
         raise DataError(
             f"the Ray job failed: {_reason(error)}; finished rows are kept: continue with --resume"
