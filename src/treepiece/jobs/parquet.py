@@ -36,6 +36,7 @@ _TYPES = {
     ColumnType.FLOAT: pa.float64(),
     ColumnType.TEXT: pa.string(),
 }
+_TEXTS = ("string", "large_string", "string_view")
 _GROUP_ROWS = 100_000
 _GROUP_BYTES = 1 << 26
 """The largest row group of the output: few groups are faster to read, small ones need less memory."""
@@ -52,7 +53,7 @@ class ParquetSource(Source):
         check_names(self.schema.names, str(path))
         self.column = choose_column(self.schema.names, self.wanted, str(path))
         kind = self.schema.field(self.column).type
-        if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        if str(kind.value_type if pa.types.is_dictionary(kind) else kind) not in _TEXTS:
             raise OptionError(
                 f"{path}: the column {self.column!r} holds {kind}, expected texts: name one with --column"
             )
@@ -122,11 +123,6 @@ class TableRecords(Records):
         """The values of each row, as JSON can hold them."""
         columns = [[_plain(value) for value in _values(column)] for column in self.table.columns]
         return [dict(zip(self.table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, getattr(pa.types, "is_string_view", lambda _: False))
-    return any(test(kind) for test in tests)
 
 
 def _bytes(column: pa.ChunkedArray) -> list[bytes | None]:

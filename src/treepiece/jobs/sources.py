@@ -202,15 +202,13 @@ class JsonSource(LineSource):
 
     def __init__(self, path: Path, column: str | None) -> None:
         super().__init__(path, column)
-        rows = self._first_rows()
+        chunk = next(self.chunks(PART_ROWS), None)
+        rows = [row for row in self.read(chunk).rows if row] if chunk else []
+        self._first = infer_columns(rows)
         if rows and not any(isinstance(self._find(row), str) for row in rows):
             # There is no text at all, so the column is wrong, not the rows.
-            column = choose_column(list(infer_columns(rows)), self.wanted, str(path))
+            column = choose_column(list(self._first), self.wanted, str(path))
             raise OptionError(f"{path}: the column {column!r} holds no texts: name another with --column")
-
-    def _first_rows(self) -> list[dict[str, Any]]:
-        chunk = next(self.chunks(PART_ROWS), None)
-        return [row for row in self.read(chunk).rows if row] if chunk else []
 
     def _find(self, row: dict[str, Any]) -> object:
         return next((row[name] for name in self.wanted if name in row), None)
@@ -232,7 +230,7 @@ class JsonSource(LineSource):
 
     def first_columns(self) -> list[str]:
         """Return the columns of the first rows."""
-        return list(infer_columns(self._first_rows()))
+        return list(self._first)
 
 
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None, parse_float=lambda text: finite(float(text)))
