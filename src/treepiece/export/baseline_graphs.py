@@ -22,17 +22,13 @@ from treepiece.models.token_decoder import TokenDecoder
 class Encode(TokenGraph):
     """Encodes utterances for the decoder steps, and runs the first step."""
 
-    first: Tensor
-    first_query: Tensor
-    first_past: Tensor
-
     def __init__(self, model: AutoregressiveModel) -> None:
         super().__init__(model.decoder, model.decoder.pointed)
         self.states = States(model.encoder)
         x, past = self.below.self_attention.first(self.blanks()[:, :1])
-        self.register_buffer("first", x.detach())
-        self.register_buffer("first_query", self.below.rest.query(x).detach())
-        self.register_buffer("first_past", torch.stack(past).detach())
+        self.first = nn.Buffer(x)
+        self.first_query = nn.Buffer(self.below.rest.query(x))
+        self.first_past = nn.Buffer(torch.stack(past))
 
     def forward(self, ids: Tensor) -> tuple[Tensor, ...]:
         """Return the logits of the first token, the vectors of pointers, and `KNOWN` and `PAST`.
@@ -79,10 +75,8 @@ class Step(TokenGraph):
         Shape: symbols (rows, 1), the last token of each row (for a pointer, the blank); pointed (rows, 1, width),
         the vector of a pointer or zeros; the others as `Encode` returns them, one per row; logits (rows, 1, tokens).
         """
-        x = (
-            self.norm(nn.functional.embedding(symbols, self.symbol_table) + self.place_table[past_keys_0.shape[2]])
-            + pointed
-        )
+        x = nn.functional.embedding(symbols, self.symbol_table) + self.place_table[past_keys_0.shape[2]]
+        x = self.norm(x) + pointed
         x, past_0 = self.below.self_attention.next(x, (past_keys_0, past_values_0))
         x = self.below.look(x, keys_0, values_0)
         x, past_1 = self.above.self_attention.next(x, (past_keys_1, past_values_1))
@@ -93,14 +87,12 @@ class Step(TokenGraph):
 class Parallel(TokenGraph):
     """The complete non-autoregressive parser: the number of tokens, and the tokens."""
 
-    table: Tensor
-
     def __init__(self, model: NonAutoregressiveModel) -> None:
         super().__init__(model.decoder)
         self.states = States(model.encoder)
         self.length = model.length
         x = self.blanks()
-        self.register_buffer("table", torch.cat([x, self.below.self_attention.project(x)], dim=2).detach())
+        self.table = nn.Buffer(torch.cat([x, self.below.self_attention.project(x)], dim=2))
 
     def forward(self, ids: Tensor, allowed_lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log-probabilities of lengths (2, 4, 6, ...), the most probable length, and those of all tokens.

@@ -138,7 +138,7 @@ class Card:
         table = _table(("", "error of parses", "error of leaves"), rows)
         temperatures = self.decoding.temperatures
         text = _CONFIDENCE.format(parse=temperatures.parse, leaf=temperatures.leaf, table=table)
-        return "\n\n".join(filter(None, [text, _answered(self.qualities)]))
+        return f"{text}\n\n{_answered(self.qualities)}"
 
 
 def _encoder(name: str) -> str:
@@ -157,20 +157,18 @@ def _commands(parities: Iterable[str]) -> list[str]:
 
 def _answered(qualities: Mapping[str, Quality]) -> str:
     """Return the table of `min_confidence` for the first precision that was measured; the others differ little."""
-    for name, one in qualities.items():
-        if one.answered:
-            rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in one.answered]
-            return _ANSWERED.format(table=_table((f"`min_confidence` ({name})", "answered", "right"), rows))
-    return ""
+    name, quality = next(iter(qualities.items()))
+    rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in quality.answered]
+    return _ANSWERED.format(table=_table((f"`min_confidence` ({name})", "answered", "right"), rows))
 
 
 def _making(training: Mapping[str, Any]) -> str:
     """Return how the model was trained, as far as its bundle says: in one run, or in several in sequence."""
     runs = [*training.get("before", ()), training]
-    lines = ["## How it was made", ""]
+    parts = ["## How it was made"]
     if len(runs) > 1:
-        lines += [f"Trained in {len(runs)} runs, each starting from the one before.", ""]
-    return "\n".join([*lines, "\n\n".join(map(_run, runs))])
+        parts.append(f"Trained in {len(runs)} runs, each starting from the one before.")
+    return "\n\n".join([*parts, *map(_run, runs)])
 
 
 def _run(training: Mapping[str, Any]) -> str:

@@ -119,7 +119,7 @@ class Quality:
     em_s: float
     parse_error: float
     leaf_error: float
-    answered: tuple[tuple[float, float, float], ...] = ()
+    answered: tuple[tuple[float, float, float], ...]
 
 
 def measure(examples: Sequence[Example], hypotheses: Sequence[Hypothesis], temperatures: Temperatures) -> Quality:
@@ -134,7 +134,5 @@ def measure(examples: Sequence[Example], hypotheses: Sequence[Hypothesis], tempe
         float(np.mean([outcome.is_skeleton for outcome in outcomes])),
         expected_calibration_error(confidences, is_right),
         expected_calibration_error(np.exp(np.minimum(leaf, 0) / temperatures.leaf), leaf_is_right),
-        tuple((least, *selective_accuracy(confidences, is_right, least)) for least in MIN_CONFIDENCES)
-        if outcomes
-        else (),
+        tuple((least, *selective_accuracy(confidences, is_right, least)) for least in MIN_CONFIDENCES),
     )
