@@ -95,10 +95,17 @@ def export(
     name = f"{Path(data).name} {split}" if data and Path(data).is_dir() else data or ""
     with ProgressBars() as bars:
         exported = export_model(source, output, examples, data=name, calibration=shown, options=options, progress=bars)
+    megabytes = round(sum(file.stat().st_size for file in output.rglob("*") if file.is_file()) / 1e6, 1)
     if as_json:
-        say_json(_summary(output, exported))
-    else:
-        _draw(output, exported, has_graphs=bool(wanted))
+        parity = {name: {**vars(one), "agreement": one.agreement} for name, one in exported.parities.items()}
+        quality = {name: asdict(one) for name, one in exported.qualities.items()}
+        say_json({"output": str(output), "megabytes": megabytes, "parity": parity, "quality": quality})
+        return
+    _draw(exported)
+    hint = f'try it: treepiece parse --model {output} "your text"'
+    if not wanted:
+        hint = f"train from it: treepiece train DATA --output DIR --init {output}"
+    note(f"{output}: {megabytes} MB; {hint}")
 
 
 def _read_examples(data: str | None, subwords: SubwordTokenizer, *, split: str, strict: bool) -> list[Example]:
@@ -118,27 +125,10 @@ def _read_notes(file: Path) -> str:
         raise OptionError(f"--notes {file}: cannot be read: {reason}: give a Markdown file") from None
 
 
-def _summary(output: Path, exported: Exported) -> dict[str, object]:
-    return {
-        "output": str(output),
-        "megabytes": _megabytes(output),
-        "parity": {name: {**vars(one), "agreement": one.agreement} for name, one in exported.parities.items()},
-        "quality": {name: asdict(one) for name, one in exported.qualities.items()},
-    }
-
-
-def _megabytes(folder: Path) -> float:
-    return round(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6, 1)
-
-
-def _draw(output: Path, exported: Exported, *, has_graphs: bool) -> None:
+def _draw(exported: Exported) -> None:
     rows = []
     for name, parity in exported.parities.items():
         quality = exported.qualities.get(name)
         scores = (f"{quality.em:.4f}", f"{quality.em_s:.4f}", quality.parse_error) if quality else (None, None, None)
         rows.append((name, f"{parity.same_trees:,} of {parity.rows:,}", *scores))
     say_table("", rows, head=("precision", "same tree as PyTorch", "EM", "EM-S", "calibration error"))
-    hint = f'try it: treepiece parse --model {output} "your text"'
-    if not has_graphs:
-        hint = f"train from it: treepiece train DATA --output DIR --init {output}"
-    note(f"{output}: {_megabytes(output)} MB; {hint}")

@@ -114,7 +114,10 @@ def encode(
             units = None if unit_ids is None else [str(loaded.units[unit_id]) for unit_id in unit_ids]
             say_json({"line": row.line, "ids": unit_ids, "units": units})
         elif unit_ids is None:
-            say(f"{outline(row.skeleton)}\ncannot be encoded: {_why_not(loaded, row.skeleton)}\n")
+            try:
+                loaded.encode(row.skeleton)  # which says why
+            except UnitError as error:
+                say(f"{outline(row.skeleton)}\ncannot be encoded: {error}\n")
         else:
             say(outline(row.skeleton, loaded.places(unit_ids, order=order), colour=colour))
             say(f"ids: {' '.join(map(str, unit_ids))}\n")
@@ -198,14 +201,6 @@ def evaluate(
         say_json(result.to_json())
     else:
         say_table(f"Tokenizer {tokenizer} on {data}", list(result.to_json().items()))
-
-
-def _why_not(tokenizer: TreePieceTokenizer, tree: Node) -> str:
-    try:
-        tokenizer.encode(tree)
-    except UnitError as error:
-        return str(error)
-    raise AssertionError("the tree can be encoded")
 
 
 def _read_ids(lines: Iterable[str] | None) -> Iterator[tuple[list[int], str]]:
