@@ -111,16 +111,15 @@ class Card:
         return "\n\n".join(filter(None, sections)) + "\n"
 
     def _introduction(self) -> str:
-        tokenizer = self.definition.tokenizer
-        units = (
-            "" if tokenizer is None else f", {len(tokenizer.units):,} units (subtrees that it generates in one step)"
-        )
+        size = f"{len(self.definition.labels):,} labels"
+        if self.definition.tokenizer is not None:
+            size += f", {len(self.definition.tokenizer.units):,} units (subtrees that it generates in one step)"
         return _INTRODUCTION.format(
             name=_NAMES[self.definition.kind],
             version=version("treepiece"),
             encoder=_encoder(str(self.training.get("recipe", {}).get("encoder", "unknown"))),
             licence=self.licence.strip().rstrip(".") or ("see below" if self.notes.strip() else "not stated"),
-            size=f"{len(self.definition.labels):,} labels{units}",
+            size=size,
         )
 
     def _scores(self) -> str:

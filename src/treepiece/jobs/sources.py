@@ -169,16 +169,13 @@ class LineSource(Source):
         lines = data.removesuffix(b"\n").split(b"\n")
         if (len(data), len(lines)) != (chunk.size, chunk.rows):
             raise DataError(f"{self.path}: changed while it was read: remove the parts of the job and start over")
-        texts: list[str | DataError] = []
-        rows: list[dict[str, Any]] = []
+        found: list[tuple[str | DataError, dict[str, Any]]] = []
         for number, raw in enumerate(lines):
             try:
-                text, values = self._row(decode_line(raw, is_first=chunk.place == number == 0))
+                found.append(self._row(decode_line(raw, is_first=chunk.place == number == 0)))
             except DataError as error:
-                text, values = error, {}
-            texts.append(text)
-            rows.append(values)
-        return Records(texts, rows)
+                found.append((error, {}))
+        return Records([text for text, _ in found], [values for _, values in found])
 
 
 class TextSource(LineSource):
