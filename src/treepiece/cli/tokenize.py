@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +23,6 @@ from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.brackets import format_brackets
 from treepiece.trees.drawing import outline
 from treepiece.trees.flat_json import tree_to_rows
-from treepiece.trees.node import Node
 
 app = typer.Typer(help="Train and use a tree tokenizer.", no_args_is_help=True)
 
@@ -150,7 +150,10 @@ def decode(
         except UnitError as error:
             raise UnitError(f"{where}{error}") from None
         if as_json:
-            say_json({"text": _text_or_none(tree), "tree": tree_to_rows(tree)})
+            text = None
+            with suppress(TreeParseError):
+                text = format_brackets(tree, any_label=True)
+            say_json({"text": text, "tree": tree_to_rows(tree)})
         else:
             say(outline(tree, loaded.places(unit_ids, order=order), colour=colour) + "\n")
 
@@ -212,10 +215,3 @@ def _read_ids(lines: Iterable[str] | None) -> Iterator[tuple[list[int], str]]:
             raise UnitError(f"line {number}: expected unit ids separated by blanks, got {line.strip()!r:.60}")
         if words:
             yield [int(word) for word in words], f"line {number}: "
-
-
-def _text_or_none(tree: Node) -> str | None:
-    try:
-        return format_brackets(tree, any_label=True)
-    except TreeParseError:
-        return None
