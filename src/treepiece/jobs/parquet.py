@@ -50,8 +50,9 @@ class ParquetSource(Source):
         with _readable_table(path):
             self.file = pq.ParquetFile(path)
         self.schema: pa.Schema = self.file.schema_arrow
-        check_names(self.schema.names, str(path))
-        self.column = choose_column(self.schema.names, self.wanted, str(path))
+        self.names = self.schema.names
+        check_names(self.names, str(path))
+        self.column = choose_column(self.names, self.wanted, str(path))
         kind = self.schema.field(self.column).type
         if str(kind.value_type if pa.types.is_dictionary(kind) else kind) not in _TEXTS:
             raise OptionError(
@@ -76,10 +77,6 @@ class ParquetSource(Source):
             self._cursor.take(chunk.size - self._cursor.row)
             table = self._cursor.take(chunk.rows)
         return TableRecords(table, self.column)
-
-    def columns(self) -> dict[str, ColumnType]:
-        """Return the columns; in Parquet output they keep their types."""
-        return dict.fromkeys(self.schema.names, ColumnType.TEXT)
 
     def where(self, row: int) -> str:
         """Return the number of a row, counted from 1."""

@@ -83,7 +83,7 @@ def _start(
         return {name: ColumnType(kind) for name, kind in before["columns"].items()}
     if resume:
         progress.message(f"{files.folder}: there is no job to resume: starting a new one")
-    replaced = [name for name in source.first_columns() if name in PREDICTED]
+    replaced = [name for name in source.names if name in PREDICTED]
     if replaced:
         progress.message(f"{job.input}: the prediction replaces the columns {', '.join(replaced)}")
     # Only the whole of a JSONL file shows its columns, and JSONL output does not need them.

@@ -70,7 +70,9 @@ class Records:
 
 
 class Source(ABC):
-    """A file of rows; `wanted` are the names that its column with the text may have."""
+    """A file of rows: `names` are the columns of the first rows, `wanted` those that may hold the text."""
+
+    names: Sequence[str]
 
     def __init__(self, path: Path, column: str | None) -> None:
         if column in PREDICTED:
@@ -86,13 +88,9 @@ class Source(ABC):
     def read(self, chunk: Chunk) -> Records:
         """Return the rows of a chunk."""
 
-    @abstractmethod
     def columns(self) -> dict[str, ColumnType]:
         """Return the columns of all rows; this may read the whole file."""
-
-    def first_columns(self) -> list[str]:
-        """Return the columns of the first rows."""
-        return list(self.columns())
+        return dict.fromkeys(self.names, ColumnType.TEXT)
 
     @abstractmethod
     def where(self, row: int) -> str:
@@ -183,15 +181,12 @@ class TextSource(LineSource):
 
     def __init__(self, path: Path, column: str | None) -> None:
         super().__init__(path, None)
+        self.names = TEXT_COLUMNS[:1]
         if column is not None:
             raise OptionError(f"--column {column}: {path} is plain text, one utterance per line: leave it out")
 
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
         return line, {TEXT_COLUMNS[0]: line}
-
-    def columns(self) -> dict[str, ColumnType]:
-        """Return the one column."""
-        return {TEXT_COLUMNS[0]: ColumnType.TEXT}
 
 
 class JsonSource(LineSource):
@@ -201,10 +196,10 @@ class JsonSource(LineSource):
         super().__init__(path, column)
         chunk = next(self.chunks(PART_ROWS), None)
         rows = [row for row in self.read(chunk).rows if row] if chunk else []
-        self._first = infer_columns(rows)
+        self.names = list(infer_columns(rows))
         if rows and not any(isinstance(self._find(row), str) for row in rows):
             # There is no text at all, so the column is wrong, not the rows.
-            column = choose_column(list(self._first), self.wanted, str(path))
+            column = choose_column(self.names, self.wanted, str(path))
             raise OptionError(f"{path}: the column {column!r} holds no texts: name another with --column")
 
     def _find(self, row: dict[str, Any]) -> object:
@@ -224,10 +219,6 @@ class JsonSource(LineSource):
     def columns(self) -> dict[str, ColumnType]:
         """Return the columns of all rows: the whole file is read."""
         return infer_columns(row for chunk in self.chunks(PART_ROWS) for row in self.read(chunk).rows)
-
-    def first_columns(self) -> list[str]:
-        """Return the columns of the first rows."""
-        return list(self._first)
 
 
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None, parse_float=lambda text: finite(float(text)))
@@ -266,10 +257,6 @@ class TsvSource(LineSource):
             expected = f"expected {len(self.names)} columns ({', '.join(self.names):.60})"
             return DataError(f"{expected}, found {len(cells)}: put one tab between columns"), values
         return cells[self._text], values
-
-    def columns(self) -> dict[str, ColumnType]:
-        """Return the columns that the first line names."""
-        return dict.fromkeys(self.names, ColumnType.TEXT)
 
 
 class StreamText(NamedTuple):
