@@ -64,13 +64,12 @@ A confidence is p ** (1 / temperature), where p is the probability that the mode
 ({parse:.2f} for parses, {leaf:.2f} for leaves) were fitted on rows held out from the training data. The table shows
 the expected calibration error (15 bins) on the rows above.
 
-{table}"""
+{errors}
 
-_ANSWERED = """\
 `min_confidence` refuses answers of low confidence. On the same rows, this is the share of texts that are still
 answered, and how many of those answers are right.
 
-{table}"""
+{answered}"""
 
 _LIMITS = """\
 ## Limits
@@ -134,10 +133,12 @@ class Card:
         if not self.qualities:
             return "## Confidence\n\nCalibration was not measured: the model was exported without `--data`."
         rows = [(name, f"{one.parse_error:.3f}", f"{one.leaf_error:.3f}") for name, one in self.qualities.items()]
-        table = _table(("", "error of parses", "error of leaves"), rows)
+        errors = _table(("", "error of parses", "error of leaves"), rows)
+        name, quality = next(iter(self.qualities.items()))  # the others differ little
+        rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in quality.answered]
+        answered = _table((f"`min_confidence` ({name})", "answered", "right"), rows)
         temperatures = self.decoding.temperatures
-        text = _CONFIDENCE.format(parse=temperatures.parse, leaf=temperatures.leaf, table=table)
-        return f"{text}\n\n{_answered(self.qualities)}"
+        return _CONFIDENCE.format(parse=temperatures.parse, leaf=temperatures.leaf, errors=errors, answered=answered)
 
 
 def _encoder(name: str) -> str:
@@ -152,13 +153,6 @@ def _commands(parities: Iterable[str]) -> list[str]:
     parse = ['treepiece parse --model FOLDER "your text"    # in Python: Parser.load(FOLDER)("your text")']
     train = ["treepiece train your-rows.tsv --output DIR --init FOLDER"]
     return (parse if False in found else []) + (train if True in found else [])
-
-
-def _answered(qualities: Mapping[str, Quality]) -> str:
-    """Return the table of `min_confidence` for the first precision that was measured; the others differ little."""
-    name, quality = next(iter(qualities.items()))
-    rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in quality.answered]
-    return _ANSWERED.format(table=_table((f"`min_confidence` ({name})", "answered", "right"), rows))
 
 
 def _making(training: Mapping[str, Any]) -> str:
