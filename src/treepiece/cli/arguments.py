@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.models import OptionInfo
 
 from treepiece.cli.console import ProgressBars, note
 from treepiece.data.reader import find_files, read_rows
@@ -21,16 +20,9 @@ _SHOWN = 5
 BUNDLED_HELP = "or `bundled`, the model that comes with treepiece (write `./bundled` for a folder of that name)."
 """The end of the help of options that take a model. Their type is `str`, because a `Path` would drop the `./`."""
 
-
-def model_option(written_by: str) -> OptionInfo:
-    """Return the option for a model, given the commands that write such models."""
-    option: OptionInfo = typer.Option(
-        "--model", metavar="MODEL", help=f"A folder that {written_by} wrote, {BUNDLED_HELP}"
-    )
-    return option
-
-
-Model = Annotated[str, model_option("`treepiece export`")]
+Model = Annotated[
+    str, typer.Option("--model", metavar="MODEL", help=f"A folder that `treepiece export` wrote, {BUNDLED_HELP}")
+]
 Int8 = Annotated[
     bool | None,
     typer.Option("--int8/--float", help="Which graphs to run.  [default: the fastest]", show_default=False),

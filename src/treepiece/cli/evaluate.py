@@ -13,7 +13,7 @@ import typer
 from treepiece.api import Predictions, Predictor, open_predictor
 from treepiece.bundle import find_graphs, read_bundle
 from treepiece.checks import fraction, whole_number
-from treepiece.cli.arguments import Data, Json, Split, Strict, load_rows, model_option
+from treepiece.cli.arguments import BUNDLED_HELP, Data, Json, Split, Strict, load_rows
 from treepiece.cli.console import ProgressBars, note, say_json, say_table
 from treepiece.data.rows import Row
 from treepiece.decoding.types import DecodingConfig
@@ -28,7 +28,12 @@ _CONFUSIONS = 10
 
 def evaluate(
     data: Data,
-    model: Annotated[str, model_option("`treepiece train` or `treepiece export`")],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help=f"A folder that `treepiece train` or `treepiece export` wrote, {BUNDLED_HELP}"
+        ),
+    ],
     split: Split = "eval",
     rerank_threshold: Annotated[
         float | None,

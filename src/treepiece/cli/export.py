@@ -10,7 +10,7 @@ import typer
 
 from treepiece.bundle import MANIFEST, find_weights, read_bundle
 from treepiece.checks import one_of
-from treepiece.cli.arguments import Json, Split, Strict, load_rows, model_option
+from treepiece.cli.arguments import BUNDLED_HELP, Json, Split, Strict, load_rows
 from treepiece.cli.console import ProgressBars, note, say_json, say_table
 from treepiece.data.examples import Example, make_examples
 from treepiece.definition import load_subwords
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    model: Annotated[str, model_option("`treepiece train`")],
+    model: Annotated[str, typer.Option(metavar="MODEL", help=f"A folder that `treepiece train` wrote, {BUNDLED_HELP}")],
     output: Annotated[Path, typer.Option(metavar="BUNDLE", help="The folder to write.")],
     data: Annotated[
         str | None,
