@@ -353,7 +353,8 @@ def test_parsing_loads_nothing_heavy(tiny_bundle):
 
 def test_what_is_missing_is_named(run, tmp_path, monkeypatch):
     (tmp_path / "rows.txt").write_text("hello\n")
-    for name in ("treepiece.jobs.parquet", "pyarrow", "pyarrow.parquet", "ray", "ray.data"):
+    engines = ("treepiece.jobs.parquet", "treepiece.jobs.ray_engine")
+    for name in (*engines, "pyarrow", "pyarrow.parquet", "ray", "ray.data"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "ray", None)

@@ -127,7 +127,7 @@ def test_a_column_that_no_row_has_is_told_at_once(tmp_path):
 def test_no_rows(tmp_path, name):
     source = open_source(write(tmp_path, "", name))
     assert list(source.chunks(5)) == []
-    assert source.first_columns() == list(source.columns())
+    assert list(source.names) == list(source.columns())
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_no_rows(tmp_path, name):
 )
 def test_tabs(tmp_path, text, column, names, texts):
     source = open_source(write(tmp_path, text, "rows.tsv"), column)
-    assert source.first_columns() == names.split()
+    assert source.names == names.split()
     found, rows = read(source)
     assert found == texts
     assert list(rows[0]) == names.split()

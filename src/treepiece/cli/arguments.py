@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from treepiece.cli.console import ProgressBars, note
 from treepiece.data.reader import find_files, read_rows
 from treepiece.data.rows import ReadReport, Row
 from treepiece.errors import DataError
+
+if TYPE_CHECKING:
+    from treepiece.runtime.parser import Parser
 
 _SHOWN = 5
 
@@ -35,6 +38,14 @@ Data = Annotated[
 Split = Annotated[str, typer.Option(metavar="SPLIT", help="Which files of a folder: those named DOMAIN_SPLIT.tsv.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for people.")]
+
+
+def load_parser(model: str, int8: bool | None, threads: int | None) -> Parser:
+    """Return the parser that the options of these names choose."""
+    from treepiece.runtime.parser import Parser
+
+    precision = None if int8 is None else "int8" if int8 else "float"
+    return Parser.load(model, precision=precision, threads=threads)
 
 
 def load_rows(data: str, *, split: str, strict: bool = False) -> list[Row]:

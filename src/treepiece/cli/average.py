@@ -89,14 +89,12 @@ def average(
 
 def _common_recipe(models: Mapping[str, TrainedModel]) -> dict[str, Any]:
     """Return the recipe that models were trained with; raise if they held out different rows."""
-    recipes: dict[str, dict[str, Any]] = {}
+    first = next(iter(models))
+    common: dict[str, Any] = models[first].metadata.get("recipe", {})
     for folder, trained in models.items():
         recipe = trained.metadata.get("recipe")
         if not isinstance(recipe, dict):
             raise BundleError(f"{folder}: its {TRAINING} has no recipe: train the model again")
-        recipes[folder] = recipe
-    first, common = next(iter(recipes.items()))
-    for folder, recipe in recipes.items():
         different = [name for name in _HELD_OUT if recipe.get(name) != common.get(name)]
         if different:
             raise OptionError(

@@ -9,17 +9,15 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from time import perf_counter
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
 
 
 @cache
@@ -52,22 +50,21 @@ def wants_colour() -> bool:
         return False
     from rich.console import Console
 
-    console = Console()
-    return console.is_terminal and console.color_system is not None
+    return Console().color_system is not None
 
 
-def say_table(title: str, rows: Sequence[tuple[str, object]]) -> None:
-    """Write names and values as a table."""
+def say_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> None:
+    """Write rows as a table; without a head, each is a name and its value."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), box=box.SIMPLE, show_header=False, title_justify="left")
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right")
-    for name, value in rows:
-        table.add_row(name, Text(_format(value)))
+    table = Table(*head, title=Text(title), box=box.SIMPLE, show_header=bool(head), title_justify="left")
+    for row in rows:
+        table.add_row(*(Text(_format(value)) for value in row))
+    for place, column in enumerate(table.columns):
+        column.no_wrap, column.justify = place == 0, "right" if place else "left"
     console = Console()
     console.print(table, width=max(console.width, 60))
 
@@ -89,30 +86,19 @@ class ProgressBars:
         self._unit = unit
         self._is_shown = is_shown and sys.stderr is not None and sys.stderr.isatty()
         self._bars: RichProgress | None = None
-        self._stage = ""
-        self._task: TaskID | None = None
-        self._begin = (0.0, 0.0)
 
     def __enter__(self) -> Self:
         if self._is_shown:
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
             detail = TextColumn("{task.fields[detail]}")
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                detail,
-                TimeRemainingColumn(),
-            )
+            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), detail, TimeRemainingColumn()
             # Otherwise Rich redirects standard output while a bar is shown, and results go to the terminal, not a file.
             self._bars = Progress(*columns, console=stderr(), transient=True, redirect_stdout=False)
             self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bars is not None:
             self._bars.stop()
 
@@ -120,16 +106,16 @@ class ProgressBars:
         """Draw the progress of a stage; a new stage replaces the previous one."""
         if self._bars is None:
             return
-        now = perf_counter()
-        if self._task is None or stage != self._stage:
-            if self._task is not None:
-                self._bars.remove_task(self._task)
-            self._stage, self._begin = stage, (done, now)
-            self._task = self._bars.add_task(stage, total=total, detail="")
+        for task in self._bars.tasks:
+            if task.description != stage:
+                self._bars.remove_task(task.id)
+        if not self._bars.tasks:
+            self._bars.add_task(stage, total=total, detail="", begin=done)
+        (task,) = self._bars.tasks
         if self._unit and not detail:
-            rate = (done - self._begin[0]) / max(1e-9, now - self._begin[1])
+            rate = (done - task.fields["begin"]) / max(1e-9, task.elapsed or 0.0)
             detail = f"{rate:,.0f} {self._unit}/s"
-        self._bars.update(self._task, completed=done, total=total, detail=detail)
+        self._bars.update(task.id, completed=done, total=total, detail=detail)
 
     def message(self, text: str) -> None:
         """Write a message to standard error."""

@@ -9,9 +9,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from treepiece.api import Predictions, Predictor, open_predictor
 from treepiece.bundle import find_graphs, read_bundle
@@ -22,7 +19,7 @@ from treepiece.data.rows import Row
 from treepiece.decoding.types import DecodingConfig
 from treepiece.definition import load_decoding
 from treepiece.evaluation.outcomes import Outcome, write_errors
-from treepiece.evaluation.scores import GroupScores, Scores
+from treepiece.evaluation.scores import Scores
 from treepiece.evaluation.significance import PairedTest, paired_test
 
 _SHOWN = 3
@@ -135,12 +132,11 @@ def _draw(scores: Scores, n_left_out: int, title: str, test: PairedTest | None, 
     )
     for name, parts in (("domain", scores.by_domain), ("depth", scores.by_depth), ("skeleton", scores.by_seen)):
         if parts:
-            _draw_parts(name, parts)
+            rows = [(part, one.rows, f"{one.em:.4f}", f"{one.em_s:.4f}") for part, one in parts.items()]
+            say_table("", rows, head=(name, "rows", "EM", "EM-S"))
     if scores.confusions:
-        table = Table("gold", "predicted", "times", box=box.SIMPLE, title="Label errors", title_justify="left")
-        for confusion in scores.confusions[:_CONFUSIONS]:
-            table.add_row(confusion.gold or "(none)", confusion.predicted or "(none)", str(confusion.count))
-        Console().print(table)
+        errors = [(one.gold or "(none)", one.predicted or "(none)", one.count) for one in scores.confusions]
+        say_table("Label errors", errors[:_CONFUSIONS], head=("gold", "predicted", "times"))
     if test is not None:
         say_table(
             f"Against {compared}",
@@ -151,12 +147,3 @@ def _draw(scores: Scores, n_left_out: int, title: str, test: PairedTest | None, 
                 ("p-value (McNemar)", f"{test.p_value:.2g}"),
             ],
         )
-
-
-def _draw_parts(name: str, parts: Mapping[str, GroupScores]) -> None:
-    table = Table(name, "rows", "EM", "EM-S", box=box.SIMPLE)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for part, scores in parts.items():
-        table.add_row(part, f"{scores.rows:,}", f"{scores.em:.4f}", f"{scores.em_s:.4f}")
-    Console().print(table)

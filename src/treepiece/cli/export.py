@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from treepiece.bundle import MANIFEST, find_weights, read_bundle
 from treepiece.checks import one_of
 from treepiece.cli.arguments import BUNDLED_HELP, Json, Split, Strict, load_rows
-from treepiece.cli.console import ProgressBars, note, say_json
+from treepiece.cli.console import ProgressBars, note, say_json, say_table
 from treepiece.data.examples import Example, make_examples
 from treepiece.definition import load_subwords
 from treepiece.errors import OptionError
@@ -91,27 +88,24 @@ def export(
     options = ExportOptions(tuple(wanted), kept, licence, _read_notes(notes) if notes else "")
     source = find_weights(model)
     subwords = load_subwords(read_bundle(source, check=False))
-    examples, shown = (
-        _read_examples(rows, subwords, split=part, strict=strict)
-        for rows, part in ((data, split), (calibration, calibration_split))
-    )
+    examples = _read_examples(data, subwords, split=split, strict=strict)
+    shown = [one.subwords for one in _read_examples(calibration, subwords, split=calibration_split, strict=strict)]
     if not examples:
         note("no --data: the graphs are compared with PyTorch on toy utterances, and not scored")
     name = f"{Path(data).name} {split}" if data and Path(data).is_dir() else data or ""
     with ProgressBars() as bars:
-        exported = export_model(
-            source,
-            output,
-            examples,
-            data=name,
-            calibration=[example.subwords for example in shown],
-            options=options,
-            progress=bars,
-        )
+        exported = export_model(source, output, examples, data=name, calibration=shown, options=options, progress=bars)
+    megabytes = round(sum(file.stat().st_size for file in output.rglob("*") if file.is_file()) / 1e6, 1)
     if as_json:
-        say_json(_summary(output, exported))
-    else:
-        _draw(output, exported, has_graphs=bool(wanted))
+        parity = {name: {**vars(one), "agreement": one.agreement} for name, one in exported.parities.items()}
+        quality = {name: asdict(one) for name, one in exported.qualities.items()}
+        say_json({"output": str(output), "megabytes": megabytes, "parity": parity, "quality": quality})
+        return
+    _draw(exported)
+    hint = f'try it: treepiece parse --model {output} "your text"'
+    if not wanted:
+        hint = f"train from it: treepiece train DATA --output DIR --init {output}"
+    note(f"{output}: {megabytes} MB; {hint}")
 
 
 def _read_examples(data: str | None, subwords: SubwordTokenizer, *, split: str, strict: bool) -> list[Example]:
@@ -131,29 +125,10 @@ def _read_notes(file: Path) -> str:
         raise OptionError(f"--notes {file}: cannot be read: {reason}: give a Markdown file") from None
 
 
-def _summary(output: Path, exported: Exported) -> dict[str, object]:
-    return {
-        "output": str(output),
-        "megabytes": _megabytes(output),
-        "parity": {name: {**vars(one), "agreement": one.agreement} for name, one in exported.parities.items()},
-        "quality": {name: asdict(one) for name, one in exported.qualities.items()},
-    }
-
-
-def _megabytes(folder: Path) -> float:
-    return round(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6, 1)
-
-
-def _draw(output: Path, exported: Exported, *, has_graphs: bool) -> None:
-    table = Table("precision", "same tree as PyTorch", "EM", "EM-S", "calibration error", box=box.SIMPLE)
+def _draw(exported: Exported) -> None:
+    rows = []
     for name, parity in exported.parities.items():
         quality = exported.qualities.get(name)
-        scores = ("-", "-", "-")
-        if quality is not None:
-            scores = (f"{quality.em:.4f}", f"{quality.em_s:.4f}", f"{quality.parse_error:.3f}")
-        table.add_row(name, f"{parity.same_trees:,} of {parity.rows:,}", *scores)
-    Console().print(table)
-    hint = f'try it: treepiece parse --model {output} "your text"'
-    if not has_graphs:
-        hint = f"train from it: treepiece train DATA --output DIR --init {output}"
-    note(f"{output}: {_megabytes(output)} MB; {hint}")
+        scores = (f"{quality.em:.4f}", f"{quality.em_s:.4f}", quality.parse_error) if quality else (None, None, None)
+        rows.append((name, f"{parity.same_trees:,} of {parity.rows:,}", *scores))
+    say_table("", rows, head=("precision", "same tree as PyTorch", "EM", "EM-S", "calibration error"))

@@ -12,16 +12,9 @@ import typer
 from treepiece.cli.console import note
 from treepiece.errors import TreepieceError
 
-_COMMANDS = {
-    "parse": "treepiece.cli.parse",
-    "train": "treepiece.cli.train",
-    "average": "treepiece.cli.average",
-    "evaluate": "treepiece.cli.evaluate",
-    "export": "treepiece.cli.export",
-    "serve": "treepiece.cli.serve",
-}
-"""The module of each command, whose function has its name."""
-_GROUPS = {"tokenizer": "treepiece.cli.tokenize", "data": "treepiece.cli.data"}
+_COMMANDS = ("parse", "train", "average", "evaluate", "export", "serve")
+"""The commands: each is a function in a module of its name."""
+_GROUPS = {"tokenizer": "tokenize", "data": "data"}
 """The module of each group of commands, which has an `app`."""
 
 
@@ -34,15 +27,14 @@ def make_app(wanted: str | None = None) -> typer.Typer:
         rich_markup_mode="markdown",
     )
     app.callback()(main)
-    is_known = wanted in _COMMANDS or wanted in _GROUPS
-    for name, module in _GROUPS.items():
-        if not is_known or name == wanted:
-            app.add_typer(import_module(module).app, name=name)
-    for name, module in _COMMANDS.items():
-        if not is_known or name == wanted:
+    names = (*_COMMANDS, *_GROUPS)
+    for name in (wanted,) if wanted in names else names:
+        module = import_module(f"treepiece.cli.{_GROUPS.get(name, name)}")
+        if name in _GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
             # `parse` itself reports a text without quotes, whose words are too many arguments.
-            settings = {"allow_extra_args": name == "parse"}
-            app.command(context_settings=settings)(getattr(import_module(module), name))
+            app.command(context_settings={"allow_extra_args": name == "parse"})(getattr(module, name))
     return app
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from treepiece.bundle import BUNDLED
-from treepiece.cli.arguments import Int8, Json, Model, Threads
+from treepiece.cli.arguments import Int8, Json, Model, Threads, load_parser
 from treepiece.cli.console import ProgressBars, note, say, say_json, wants_colour
 from treepiece.errors import DataError, OptionError, TextError, TreepieceError
 from treepiece.extras import needs_extra
@@ -95,12 +95,12 @@ def parse(
     if output is not None:
         assert source is not None  # or _check_options had raised
         job = Job(source, output, column, nbest, min_confidence)
-        parser = _load(model, int8, threads)
+        parser = load_parser(model, int8, threads)
         _run_job(job, parser, engine, threads, resume=resume, overwrite=overwrite, as_json=as_json)
         return
     printer = _Printer("json" if as_json else "top" if top else "drawing", is_single=text not in (None, "-"))
     batches = _batches(text, source, column)
-    _print_all(_load(model, int8, threads), batches, printer, nbest, min_confidence)
+    _print_all(load_parser(model, int8, threads), batches, printer, nbest, min_confidence)
 
 
 def _check_one_text(text: str | None, more: list[str]) -> None:
@@ -129,19 +129,10 @@ def _check_options(
 def _check_extras(source: Path | None, output: Path | None, engine: Engine) -> None:
     if any(path is not None and path.suffix.lower() == ".parquet" for path in (source, output)):
         with needs_extra("parse", "parquet"):
-            import treepiece.jobs.parquet  # noqa: F401  # it imports pyarrow
+            import treepiece.jobs.parquet  # it imports pyarrow
     if engine == Engine.RAY:
         with needs_extra("parse", "ray"):
-            from treepiece.jobs.ray_engine import import_ray
-
-            import_ray()
-
-
-def _load(model: str, int8: bool | None, threads: int | None) -> Parser:
-    from treepiece.runtime.parser import Parser
-
-    precision = None if int8 is None else "int8" if int8 else "float"
-    return Parser.load(model, precision=precision, threads=threads)
+            import treepiece.jobs.ray_engine  # noqa: F401  # it imports Ray
 
 
 def _batches(text: str | None, source: Path | None, column: str | None) -> Iterator[list[StreamText]]:
@@ -183,13 +174,13 @@ def _print_all(
 def _parse(parser: Parser, texts: list[StreamText], nbest: int, min_confidence: float) -> list[Result | TreepieceError]:
     from treepiece.jobs.worker import try_texts
 
-    if len(texts) == 1 and texts[0].text is not None and texts[0].error is None:
+    first, *others = (text.text for text in texts)
+    if isinstance(first, str) and not others:
         try:  # a single text uses all threads
-            return [parser(texts[0].text, nbest=nbest, min_confidence=min_confidence)]
+            return [parser(first, nbest=nbest, min_confidence=min_confidence)]
         except TextError as error:
             return [error]
-    readable = [text.error or text.text or "" for text in texts]
-    return try_texts(parser, readable, nbest=nbest, min_confidence=min_confidence)
+    return try_texts(parser, [first, *others], nbest=nbest, min_confidence=min_confidence)
 
 
 @dataclass(frozen=True)
@@ -218,7 +209,7 @@ class _Printer:
 
     def _print_error(self, text: StreamText, error: TreepieceError) -> None:
         if self.form == "json":
-            say_json({"text": text.text, "error": str(error)})
+            say_json({"text": text.text if isinstance(text.text, str) else text.shown, "error": str(error)})
             return
         if self.form == "top":
             say("")  # so that the lines match those of the input

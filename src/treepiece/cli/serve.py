@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from treepiece.bundle import BUNDLED
-from treepiece.cli.arguments import BUNDLED_HELP
+from treepiece.cli.arguments import BUNDLED_HELP, load_parser
 from treepiece.cli.console import note
 from treepiece.errors import OptionError
 from treepiece.extras import needs_extra
 from treepiece.serving.settings import Settings
 
-if TYPE_CHECKING:
-    from treepiece.runtime.parser import Parser
-
 TOKEN = "TREEPIECE_TOKEN"
 _DEFAULTS = Settings()
-_LIMITS = "Limits"
-_TIMES = "Time limits, in seconds"
-_ACCESS = "Access and log"
+_limit = partial(typer.Option, metavar="N", rich_help_panel="Limits")
+_time = partial(typer.Option, metavar="S", rich_help_panel="Time limits, in seconds")
+_access = partial(typer.Option, rich_help_panel="Access and log")
 
 
 def serve(
@@ -45,74 +43,38 @@ def serve(
         float,
         typer.Option(metavar="MS", help="The maximum time in milliseconds that a text waits for others to join it."),
     ] = _DEFAULTS.batch_wait,
-    queue: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="The maximum number of waiting candidates; more are refused.", rich_help_panel=_LIMITS
-        ),
-    ] = _DEFAULTS.queue,
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", help="The maximum number of concurrent requests.", rich_help_panel=_LIMITS)
-    ] = _DEFAULTS.concurrency,
-    max_bytes: Annotated[
-        int, typer.Option(metavar="N", help="The maximum size of a body.", rich_help_panel=_LIMITS)
-    ] = _DEFAULTS.max_bytes,
-    max_texts: Annotated[
-        int, typer.Option(metavar="N", help="The maximum number of texts in a request.", rich_help_panel=_LIMITS)
-    ] = _DEFAULTS.max_texts,
-    max_characters: Annotated[
-        int, typer.Option(metavar="N", help="The maximum length of a text or a tree.", rich_help_panel=_LIMITS)
-    ] = _DEFAULTS.max_characters,
+    queue: Annotated[int, _limit(help="The maximum number of waiting candidates; more are refused.")] = _DEFAULTS.queue,
+    concurrency: Annotated[int, _limit(help="The maximum number of concurrent requests.")] = _DEFAULTS.concurrency,
+    max_bytes: Annotated[int, _limit(help="The maximum size of a body.")] = _DEFAULTS.max_bytes,
+    max_texts: Annotated[int, _limit(help="The maximum number of texts in a request.")] = _DEFAULTS.max_texts,
+    max_characters: Annotated[int, _limit(help="The maximum length of a text or a tree.")] = _DEFAULTS.max_characters,
     max_candidates: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="The maximum of texts times `nbest` in a request; long texts count more.",
-            rich_help_panel=_LIMITS,
-        ),
+        int, _limit(help="The maximum of texts times `nbest` in a request; long texts count more.")
     ] = _DEFAULTS.max_candidates,
-    answer_seconds: Annotated[
-        float, typer.Option(metavar="S", help="Time limit of an answer.", rich_help_panel=_TIMES)
-    ] = _DEFAULTS.answer_seconds,
-    body_seconds: Annotated[
-        float, typer.Option(metavar="S", help="Time limit of reading a body.", rich_help_panel=_TIMES)
-    ] = _DEFAULTS.body_seconds,
-    idle_seconds: Annotated[
-        float, typer.Option(metavar="S", help="Idle time of a connection.", rich_help_panel=_TIMES)
-    ] = _DEFAULTS.idle_seconds,
+    answer_seconds: Annotated[float, _time(help="Time limit of an answer.")] = _DEFAULTS.answer_seconds,
+    body_seconds: Annotated[float, _time(help="Time limit of reading a body.")] = _DEFAULTS.body_seconds,
+    idle_seconds: Annotated[float, _time(help="Idle time of a connection.")] = _DEFAULTS.idle_seconds,
     drain_seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="S", help="Seconds to keep serving after SIGTERM, with `/readyz` at 503.", rich_help_panel=_TIMES
-        ),
+        float, _time(help="Seconds to keep serving after SIGTERM, with `/readyz` at 503.")
     ] = _DEFAULTS.drain_seconds,
     stop_seconds: Annotated[
-        float, typer.Option(metavar="S", help="Then, time limit to finish accepted requests.", rich_help_panel=_TIMES)
+        float, _time(help="Then, time limit to finish accepted requests.")
     ] = _DEFAULTS.stop_seconds,
     token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help=f"Require the bearer token in this file, or in {TOKEN}.", rich_help_panel=_ACCESS
-        ),
+        Path | None, _access(metavar="FILE", help=f"Require the bearer token in this file, or in {TOKEN}.")
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
+        _access(
             metavar="NAME",
             help="A host name that clients may use; can be repeated.  [default: loopback names on "
             "loopback, all names elsewhere]",
-            rich_help_panel=_ACCESS,
         ),
     ] = None,
     cors_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="URL", help="A site whose pages may call the server; can be repeated.", rich_help_panel=_ACCESS
-        ),
+        list[str] | None, _access(metavar="URL", help="A site whose pages may call the server; can be repeated.")
     ] = None,
-    log_texts: Annotated[
-        bool, typer.Option("--log-texts", help="Log the texts of users.", rich_help_panel=_ACCESS)
-    ] = False,
+    log_texts: Annotated[bool, _access("--log-texts", help="Log the texts of users.")] = False,
 ) -> None:
     """Serve a model over HTTP.
 
@@ -152,13 +114,7 @@ def serve(
     with needs_extra("serve", "serve"):
         from treepiece.serving.server import run_server
 
-    def load() -> Parser:
-        from treepiece.runtime.parser import Parser
-
-        precision = None if int8 is None else "int8" if int8 else "float"
-        return Parser.load(model, precision=precision, threads=threads)
-
-    run_server(load, settings, host=host, port=port, on_start=_greet)
+    run_server(partial(load_parser, model, int8, threads), settings, host=host, port=port, on_start=_greet)
 
 
 def _read_token(file: Path | None) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +23,6 @@ from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.brackets import format_brackets
 from treepiece.trees.drawing import outline
 from treepiece.trees.flat_json import tree_to_rows
-from treepiece.trees.node import Node
 
 app = typer.Typer(help="Train and use a tree tokenizer.", no_args_is_help=True)
 
@@ -29,6 +30,8 @@ Folder = Annotated[Path, typer.Option("--tokenizer", metavar="DIR", help="The fo
 UnitOrder = Annotated[Order, typer.Option(help="The order in which units are written.")]
 
 _DEFAULT = TokenizerConfig()
+_count = partial(typer.Option, metavar="N")
+_amount = partial(typer.Option, metavar="X")
 
 
 @app.command()
@@ -36,27 +39,21 @@ def train(
     data: Data,
     output: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")],
     split: Split = "train",
-    merges: Annotated[int, typer.Option(metavar="N", help="The number of merges.")] = _DEFAULT.merges,
+    merges: Annotated[int, _count(help="The number of merges.")] = _DEFAULT.merges,
     em: Annotated[EmMethod, typer.Option(help="The E-step: best partition, sampled, or exact.")] = _DEFAULT.em,
-    em_iterations: Annotated[
-        int, typer.Option(metavar="N", help="The most iterations of EM.")
-    ] = _DEFAULT.em_iterations,
+    em_iterations: Annotated[int, _count(help="The most iterations of EM.")] = _DEFAULT.em_iterations,
     em_epsilon: Annotated[
-        float, typer.Option(metavar="X", help="EM stops if an iteration improves the objective by less.")
+        float, _amount(help="EM stops if an iteration improves the objective by less.")
     ] = _DEFAULT.em_epsilon,
     expansion: Annotated[Expansion, typer.Option(help="Which placeholder patterns to add.")] = _DEFAULT.expansion,
     samples: Annotated[
-        int, typer.Option(metavar="N", help="Samples per tree, for sampled EM and the paper's expansion.")
+        int, _count(help="Samples per tree, for sampled EM and the paper's expansion.")
     ] = _DEFAULT.samples,
-    theta: Annotated[
-        float, typer.Option(metavar="X", help="Sharpness of the samples of the paper's expansion.")
-    ] = _DEFAULT.theta,
+    theta: Annotated[float, _amount(help="Sharpness of the samples of the paper's expansion.")] = _DEFAULT.theta,
     min_count: Annotated[
-        int, typer.Option(metavar="N", help="The least count of a pattern in the default expansion.")
+        int, _count(help="The least count of a pattern in the default expansion.")
     ] = _DEFAULT.min_count,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="The same data and seed give the same tokenizer.")
-    ] = _DEFAULT.seed,
+    seed: Annotated[int, _count(help="The same data and seed give the same tokenizer.")] = _DEFAULT.seed,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
@@ -117,7 +114,10 @@ def encode(
             units = None if unit_ids is None else [str(loaded.units[unit_id]) for unit_id in unit_ids]
             say_json({"line": row.line, "ids": unit_ids, "units": units})
         elif unit_ids is None:
-            say(f"{outline(row.skeleton)}\ncannot be encoded: {_why_not(loaded, row.skeleton)}\n")
+            try:
+                loaded.encode(row.skeleton)  # which says why
+            except UnitError as error:
+                say(f"{outline(row.skeleton)}\ncannot be encoded: {error}\n")
         else:
             say(outline(row.skeleton, loaded.places(unit_ids, order=order), colour=colour))
             say(f"ids: {' '.join(map(str, unit_ids))}\n")
@@ -150,7 +150,10 @@ def decode(
         except UnitError as error:
             raise UnitError(f"{where}{error}") from None
         if as_json:
-            say_json({"text": _text_or_none(tree), "tree": tree_to_rows(tree)})
+            text = None
+            with suppress(TreeParseError):
+                text = format_brackets(tree, any_label=True)
+            say_json({"text": text, "tree": tree_to_rows(tree)})
         else:
             say(outline(tree, loaded.places(unit_ids, order=order), colour=colour) + "\n")
 
@@ -158,7 +161,7 @@ def decode(
 @app.command()
 def show(
     tokenizer: Folder,
-    top: Annotated[int, typer.Option(metavar="N", help="The number of units.")] = 20,
+    top: Annotated[int, _count(help="The number of units.")] = 20,
     as_json: Json = False,
 ) -> None:
     """Draw the most probable units.
@@ -171,8 +174,7 @@ def show(
     if top < 1:
         raise OptionError(f"--top must be 1 or more, got {top}")
     loaded = TreePieceTokenizer.load(tokenizer)
-    for unit_id in range(min(top, len(loaded.units))):
-        unit = loaded.units[unit_id]
+    for unit in loaded.units[:top]:
         if as_json:
             say_json(
                 {
@@ -204,14 +206,6 @@ def evaluate(
         say_table(f"Tokenizer {tokenizer} on {data}", list(result.to_json().items()))
 
 
-def _why_not(tokenizer: TreePieceTokenizer, tree: Node) -> str:
-    try:
-        tokenizer.encode(tree)
-    except UnitError as error:
-        return str(error)
-    raise AssertionError("the tree can be encoded")
-
-
 def _read_ids(lines: Iterable[str] | None) -> Iterator[tuple[list[int], str]]:
     """Yield the ids of each line that is not blank, and where they were found."""
     for number, line in enumerate(lines or (), start=1):
@@ -221,10 +215,3 @@ def _read_ids(lines: Iterable[str] | None) -> Iterator[tuple[list[int], str]]:
             raise UnitError(f"line {number}: expected unit ids separated by blanks, got {line.strip()!r:.60}")
         if words:
             yield [int(word) for word in words], f"line {number}: "
-
-
-def _text_or_none(tree: Node) -> str | None:
-    try:
-        return format_brackets(tree, any_label=True)
-    except TreeParseError:
-        return None

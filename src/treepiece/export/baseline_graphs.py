@@ -17,23 +17,18 @@ from torch import Tensor, nn
 from treepiece.export.graph_modules import NEVER, States, TokenGraph, heads_apart
 from treepiece.models.baselines import AutoregressiveModel, NonAutoregressiveModel
 from treepiece.models.token_decoder import TokenDecoder
-from treepiece.runtime.sessions import ENCODE, PARSE, STEP
 
 
 class Encode(TokenGraph):
     """Encodes utterances for the decoder steps, and runs the first step."""
 
-    first: Tensor
-    first_query: Tensor
-    first_past: Tensor
-
     def __init__(self, model: AutoregressiveModel) -> None:
         super().__init__(model.decoder, model.decoder.pointed)
         self.states = States(model.encoder)
         x, past = self.below.self_attention.first(self.blanks()[:, :1])
-        self.register_buffer("first", x.detach())
-        self.register_buffer("first_query", self.below.rest.query(x).detach())
-        self.register_buffer("first_past", torch.stack(past).detach())
+        self.first = nn.Buffer(x)
+        self.first_query = nn.Buffer(self.below.rest.query(x))
+        self.first_past = nn.Buffer(torch.stack(past))
 
     def forward(self, ids: Tensor) -> tuple[Tensor, ...]:
         """Return the logits of the first token, the vectors of pointers, and `KNOWN` and `PAST`.
@@ -80,10 +75,8 @@ class Step(TokenGraph):
         Shape: symbols (rows, 1), the last token of each row (for a pointer, the blank); pointed (rows, 1, width),
         the vector of a pointer or zeros; the others as `Encode` returns them, one per row; logits (rows, 1, tokens).
         """
-        x = (
-            self.norm(nn.functional.embedding(symbols, self.symbol_table) + self.place_table[past_keys_0.shape[2]])
-            + pointed
-        )
+        x = nn.functional.embedding(symbols, self.symbol_table) + self.place_table[past_keys_0.shape[2]]
+        x = self.norm(x) + pointed
         x, past_0 = self.below.self_attention.next(x, (past_keys_0, past_values_0))
         x = self.below.look(x, keys_0, values_0)
         x, past_1 = self.above.self_attention.next(x, (past_keys_1, past_values_1))
@@ -94,14 +87,12 @@ class Step(TokenGraph):
 class Parallel(TokenGraph):
     """The complete non-autoregressive parser: the number of tokens, and the tokens."""
 
-    table: Tensor
-
     def __init__(self, model: NonAutoregressiveModel) -> None:
         super().__init__(model.decoder)
         self.states = States(model.encoder)
         self.length = model.length
         x = self.blanks()
-        self.register_buffer("table", torch.cat([x, self.below.self_attention.project(x)], dim=2).detach())
+        self.table = nn.Buffer(torch.cat([x, self.below.self_attention.project(x)], dim=2))
 
     def forward(self, ids: Tensor, allowed_lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log-probabilities of lengths (2, 4, 6, ...), the most probable length, and those of all tokens.
@@ -121,15 +112,3 @@ class Parallel(TokenGraph):
         x = self.above.self_attention.together(x, self.above.self_attention.project(x).chunk(3, dim=2), used)
         x = self.above.look(x, keys_1, values_1)
         return log_p, lengths, self.classify(x, pointers, biases).log_softmax(2)
-
-
-@torch.no_grad()
-def autoregressive_modules(model: AutoregressiveModel) -> dict[str, nn.Module]:
-    """Return the modules of an autoregressive parser by the names of their graphs."""
-    return {ENCODE: Encode(model), STEP: Step(model.decoder)}
-
-
-@torch.no_grad()
-def non_autoregressive_modules(model: NonAutoregressiveModel) -> dict[str, nn.Module]:
-    """Return the module of a non-autoregressive parser by the name of its graph."""
-    return {PARSE: Parallel(model)}

@@ -64,13 +64,12 @@ A confidence is p ** (1 / temperature), where p is the probability that the mode
 ({parse:.2f} for parses, {leaf:.2f} for leaves) were fitted on rows held out from the training data. The table shows
 the expected calibration error (15 bins) on the rows above.
 
-{table}"""
+{errors}
 
-_ANSWERED = """\
 `min_confidence` refuses answers of low confidence. On the same rows, this is the share of texts that are still
 answered, and how many of those answers are right.
 
-{table}"""
+{answered}"""
 
 _LIMITS = """\
 ## Limits
@@ -111,16 +110,15 @@ class Card:
         return "\n\n".join(filter(None, sections)) + "\n"
 
     def _introduction(self) -> str:
-        tokenizer = self.definition.tokenizer
-        units = (
-            "" if tokenizer is None else f", {len(tokenizer.units):,} units (subtrees that it generates in one step)"
-        )
+        size = f"{len(self.definition.labels):,} labels"
+        if self.definition.tokenizer is not None:
+            size += f", {len(self.definition.tokenizer.units):,} units (subtrees that it generates in one step)"
         return _INTRODUCTION.format(
             name=_NAMES[self.definition.kind],
             version=version("treepiece"),
             encoder=_encoder(str(self.training.get("recipe", {}).get("encoder", "unknown"))),
             licence=self.licence.strip().rstrip(".") or ("see below" if self.notes.strip() else "not stated"),
-            size=f"{len(self.definition.labels):,} labels{units}",
+            size=size,
         )
 
     def _scores(self) -> str:
@@ -135,10 +133,12 @@ class Card:
         if not self.qualities:
             return "## Confidence\n\nCalibration was not measured: the model was exported without `--data`."
         rows = [(name, f"{one.parse_error:.3f}", f"{one.leaf_error:.3f}") for name, one in self.qualities.items()]
-        table = _table(("", "error of parses", "error of leaves"), rows)
+        errors = _table(("", "error of parses", "error of leaves"), rows)
+        name, quality = next(iter(self.qualities.items()))  # the others differ little
+        rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in quality.answered]
+        answered = _table((f"`min_confidence` ({name})", "answered", "right"), rows)
         temperatures = self.decoding.temperatures
-        text = _CONFIDENCE.format(parse=temperatures.parse, leaf=temperatures.leaf, table=table)
-        return "\n\n".join(filter(None, [text, _answered(self.qualities)]))
+        return _CONFIDENCE.format(parse=temperatures.parse, leaf=temperatures.leaf, errors=errors, answered=answered)
 
 
 def _encoder(name: str) -> str:
@@ -155,22 +155,13 @@ def _commands(parities: Iterable[str]) -> list[str]:
     return (parse if False in found else []) + (train if True in found else [])
 
 
-def _answered(qualities: Mapping[str, Quality]) -> str:
-    """Return the table of `min_confidence` for the first precision that was measured; the others differ little."""
-    for name, one in qualities.items():
-        if one.answered:
-            rows = [(f"{least:g}", f"{share:.1%}", f"{right:.1%}") for least, share, right in one.answered]
-            return _ANSWERED.format(table=_table((f"`min_confidence` ({name})", "answered", "right"), rows))
-    return ""
-
-
 def _making(training: Mapping[str, Any]) -> str:
     """Return how the model was trained, as far as its bundle says: in one run, or in several in sequence."""
     runs = [*training.get("before", ()), training]
-    lines = ["## How it was made", ""]
+    parts = ["## How it was made"]
     if len(runs) > 1:
-        lines += [f"Trained in {len(runs)} runs, each starting from the one before.", ""]
-    return "\n".join([*lines, "\n\n".join(map(_run, runs))])
+        parts.append(f"Trained in {len(runs)} runs, each starting from the one before.")
+    return "\n\n".join([*parts, *map(_run, runs)])
 
 
 def _run(training: Mapping[str, Any]) -> str:

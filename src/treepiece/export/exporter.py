@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +28,7 @@ from treepiece.bundle import (
 from treepiece.data.examples import Example
 from treepiece.data.toy import toy_frames
 from treepiece.errors import BundleError, OptionError
-from treepiece.export.baseline_graphs import autoregressive_modules, non_autoregressive_modules
+from treepiece.export.baseline_graphs import Encode, Parallel, Step
 from treepiece.export.card import Card
 from treepiece.export.graph_modules import Graph, to_onnx
 from treepiece.export.parity import (
@@ -48,7 +48,7 @@ from treepiece.models.treepiece_model import TreePieceModel
 from treepiece.progress import NoProgress, Progress
 from treepiece.runtime.loading import graph_signatures
 from treepiece.runtime.parser import Parser
-from treepiece.runtime.sessions import Precision, as_ids, graph_file
+from treepiece.runtime.sessions import ENCODE, PARSE, STEP, Precision, as_ids, graph_file
 from treepiece.text import Subwords
 
 T = TypeVar("T")
@@ -169,15 +169,16 @@ def weight_files(trained: TrainedModel, weights: Weights) -> dict[str, bytes]:
     return {WEIGHTS: write_weights(trained.model, torch.float16)}
 
 
+@torch.no_grad()
 def model_graphs(trained: TrainedModel) -> dict[str, Graph]:
     """Return the graphs of a model by name."""
     model, definition = trained.model, trained.definition
     if isinstance(model, TreePieceModel):
         modules = treepiece_modules(model)
     elif isinstance(model, AutoregressiveModel):
-        modules = autoregressive_modules(model)
+        modules = {ENCODE: Encode(model), STEP: Step(model.decoder)}
     elif isinstance(model, NonAutoregressiveModel):
-        modules = non_autoregressive_modules(model)
+        modules = {PARSE: Parallel(model)}
     else:
         assert_never(model)
     signatures = graph_signatures(definition, model.encoder.width)
@@ -223,20 +224,14 @@ def _check(
 ) -> Exported:
     """Return how the graphs and weights in a folder compare with the trained model, and their scores."""
     utterances = [example.subwords for example in examples] or toy
-
-    def count(stage: str, total: int) -> Callable[[int], None]:
-        return lambda done: progress.update(stage, done, total)
-
-    compared = _spread(utterances, CHECKED)
-    wanted = parse_with_torch(trained, compared, count("parsing with PyTorch", len(compared)))
+    wanted = parse_with_torch(trained, _spread(utterances, CHECKED), "parsing with PyTorch", progress)
     found = {}
     for precision in options.precisions:
-        parser, stage = Parser(folder, precision=precision), f"parsing in {precision}"
-        found[str(precision)] = parse_with_graphs(parser, utterances, count(stage, len(utterances)))
+        found[str(precision)] = parse_with_graphs(Parser(folder, precision=precision), utterances, progress)
     if options.weights is not Weights.NONE:
         kept, stage = load_model(folder), f"parsing with the weights in {options.weights}"
         kept.model.to("cpu")
-        found[f"weights-{options.weights}"] = parse_with_torch(kept, utterances, count(stage, len(utterances)))
+        found[f"weights-{options.weights}"] = parse_with_torch(kept, utterances, stage, progress)
     exported = Exported()
     for name, hypotheses in found.items():
         exported.parities[name] = check_parity(wanted, _spread(hypotheses, CHECKED), name, options.least_agreement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from treepiece.decoding.types import Hypothesis, Temperatures
 from treepiece.errors import BundleError
 from treepiece.evaluation.calibration import expected_calibration_error, selective_accuracy
 from treepiece.models.trained import TrainedModel
+from treepiece.progress import Progress
 from treepiece.runtime.parser import Parser
 from treepiece.runtime.sessions import Precision, as_ids
 from treepiece.text import Subwords
@@ -30,8 +31,6 @@ _FEW = 20
 _REMEDIES = {"int8": "leave them out with --no-int8", "half": "keep them with --weights float"}
 """What to do if rounding changes too many trees."""
 
-OnRows = Callable[[int], None]
-
 
 @dataclass(frozen=True)
 class Parity:
@@ -48,22 +47,24 @@ class Parity:
         return self.same_trees / max(1, self.rows)
 
 
-def parse_with_torch(trained: TrainedModel, utterances: Sequence[Subwords], on_rows: OnRows) -> list[Hypothesis]:
+def parse_with_torch(
+    trained: TrainedModel, utterances: Sequence[Subwords], stage: str, progress: Progress
+) -> list[Hypothesis]:
     """Return the best parse of each utterance."""
     parses: list[Hypothesis] = []
     for start in range(0, len(utterances), _BATCH):
         found = trained.model.parse(utterances[start : start + _BATCH], trained.decoding)
         parses += [best for (best,) in found]
-        on_rows(len(parses))
+        progress.update(stage, len(parses), len(utterances))
     return parses
 
 
-def parse_with_graphs(parser: Parser, utterances: Sequence[Subwords], on_rows: OnRows) -> list[Hypothesis]:
+def parse_with_graphs(parser: Parser, utterances: Sequence[Subwords], progress: Progress) -> list[Hypothesis]:
     """Return the best parse of each utterance, each parsed alone."""
     parses = []
     for utterance in utterances:
         parses.append(parser.model.parse(as_ids([utterance.ids]))[0][0])
-        on_rows(len(parses))
+        progress.update(f"parsing in {parser.precision}", len(parses), len(utterances))
     return parses
 
 
@@ -118,7 +119,7 @@ class Quality:
     em_s: float
     parse_error: float
     leaf_error: float
-    answered: tuple[tuple[float, float, float], ...] = ()
+    answered: tuple[tuple[float, float, float], ...]
 
 
 def measure(examples: Sequence[Example], hypotheses: Sequence[Hypothesis], temperatures: Temperatures) -> Quality:
@@ -133,7 +134,5 @@ def measure(examples: Sequence[Example], hypotheses: Sequence[Hypothesis], tempe
         float(np.mean([outcome.is_skeleton for outcome in outcomes])),
         expected_calibration_error(confidences, is_right),
         expected_calibration_error(np.exp(np.minimum(leaf, 0) / temperatures.leaf), leaf_is_right),
-        tuple((least, *selective_accuracy(confidences, is_right, least)) for least in MIN_CONFIDENCES)
-        if outcomes
-        else (),
+        tuple((least, *selective_accuracy(confidences, is_right, least)) for least in MIN_CONFIDENCES),
     )

@@ -13,13 +13,14 @@ weights that read it by the same number changes nothing in exact arithmetic, and
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from treepiece.runtime.sessions import open_session
 
@@ -35,20 +36,26 @@ def smooth_activations(model: ModelProto, examples: Sequence[Feeds]) -> ModelPro
 
     The examples show how large inputs get.
     """
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = copy.deepcopy(model)
     weights = {tensor.name: tensor for tensor in result.graph.initializer}
     products = [node for node in result.graph.node if _is_product(node, weights)]
     largest = channel_maxima(model, [node.input[0] for node in products], examples)
     scales = {name: factors for name, values in largest.items() if (factors := outlier_factors(values)) is not None}
-    for node in products:
-        factors = scales.get(node.input[0])
-        if factors is not None:
-            tensor = weights[node.input[1]]
-            values = numpy_helper.to_array(tensor)
-            scaled = values * (factors if _is_transposed(node) else factors[:, np.newaxis])
+    nodes: list[NodeProto] = []
+    made: set[str] = set()  # products of one input share its division
+    for node in result.graph.node:
+        if _is_product(node, weights) and node.input[0] in scales:
+            source, tensor = node.input[0], weights[node.input[1]]
+            smoothed, factors = f"{source}.smoothed", scales[source]
+            scaled = numpy_helper.to_array(tensor) * (factors if _is_transposed(node) else factors[:, np.newaxis])
             tensor.CopyFrom(numpy_helper.from_array(scaled.astype(np.float32), tensor.name))
-    _divide(result, products, scales)
+            node.input[0] = smoothed
+            if smoothed not in made:
+                made.add(smoothed)
+                result.graph.initializer.append(numpy_helper.from_array(1 / factors, f"{smoothed}.by"))
+                nodes.append(helper.make_node("Mul", [source, f"{smoothed}.by"], [smoothed]))
+        nodes.append(node)
+    _replace_nodes(result.graph, nodes)
     return result
 
 
@@ -67,8 +74,7 @@ def outlier_factors(largest: Floats) -> Floats | None:
 
 def channel_maxima(model: ModelProto, names: Iterable[str], examples: Sequence[Feeds]) -> dict[str, Floats]:
     """Return the largest absolute value of each channel (the last axis) of inner values of a graph."""
-    open_model = ModelProto()
-    open_model.CopyFrom(model)
+    open_model = copy.deepcopy(model)
     outputs = {output.name for output in model.graph.output}
     wanted = sorted(set(names))
     open_model.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in wanted if name not in outputs)
@@ -89,23 +95,9 @@ def _is_transposed(node: NodeProto) -> bool:
     return any(option.name == "transB" and option.i for option in node.attribute)
 
 
-def _divide(model: ModelProto, products: Sequence[NodeProto], scales: Mapping[str, Floats]) -> None:
-    """Put a division before each product whose weights were scaled; products of one input share it."""
-    for node in products:
-        if node.input[0] in scales:
-            node.input[0] = f"{node.input[0]}.smoothed"
-    nodes: list[NodeProto] = []
-    made: set[str] = set()
-    for node in model.graph.node:
-        for name in node.input:
-            source = name.removesuffix(".smoothed")
-            if source in scales and name != source and name not in made:
-                made.add(name)
-                model.graph.initializer.append(numpy_helper.from_array(1 / scales[source], f"{name}.by"))
-                nodes.append(helper.make_node("Mul", [source, f"{name}.by"], [name]))
-        nodes.append(node)
-    del model.graph.node[:], model.graph.value_info[:]
-    model.graph.node.extend(nodes)
+def _replace_nodes(graph: GraphProto, nodes: Sequence[NodeProto]) -> None:
+    del graph.node[:], graph.value_info[:]
+    graph.node.extend(nodes)
 
 
 _WEIGHT_LIMIT = 64
@@ -118,8 +110,7 @@ Bytes = npt.NDArray[np.int8]
 
 def quantize(model: ModelProto) -> ModelProto:
     """Return the graph with 8-bit products and tables; the given one is not changed."""
-    result = ModelProto()
-    result.CopyFrom(model)
+    result = copy.deepcopy(model)
     graph = _Rewriter(result)
     for node in list(result.graph.node):
         if node.op_type in ("MatMul", "Gemm"):
@@ -176,13 +167,11 @@ class _Rewriter:
 
     def _matrix(self, node: NodeProto) -> Floats | None:
         """Return the constant second factor, as columns; None if there is none."""
-        tensor = self.constants.get(node.input[1])
-        if tensor is None or len(tensor.dims) != 2 or tensor.data_type != TensorProto.FLOAT:
-            return None
+        weight = self._constant(node.input[1])
         options = {option.name: helper.get_attribute_value(option) for option in node.attribute}
-        if options.get("alpha", 1.0) != 1.0 or options.get("beta", 1.0) != 1.0 or options.get("transA", 0):
+        is_plain = options.get("alpha", 1.0) == options.get("beta", 1.0) == 1.0 and not options.get("transA", 0)
+        if weight is None or not is_plain:
             return None
-        weight = numpy_helper.to_array(tensor)
         return np.ascontiguousarray(weight.T if options.get("transB", 0) else weight)
 
     def _bias(self, node: NodeProto) -> tuple[str, str]:
@@ -202,12 +191,10 @@ class _Rewriter:
 
     def quantize_table(self, node: NodeProto) -> None:
         """Replace the rows of a large table by rows of 8-bit numbers, each with its own scale."""
-        tensor = self.constants.get(node.input[0])
-        if tensor is None or len(tensor.dims) != 2 or tensor.data_type != TensorProto.FLOAT:
+        values = self._constant(node.input[0])
+        if values is None or values.size < _SMALLEST_TABLE:
             return
-        if tensor.dims[0] * tensor.dims[1] < _SMALLEST_TABLE:
-            return
-        numbers, scales = round_columns(np.ascontiguousarray(numpy_helper.to_array(tensor).T), _TABLE_LIMIT)
+        numbers, scales = round_columns(np.ascontiguousarray(values.T), _TABLE_LIMIT)
         table, name = node.input[0], node.output[0]
         rows = self._add(f"{table}.int8", np.ascontiguousarray(numbers.T))
         row_scales = self._add(f"{table}.scale", scales.reshape(-1, 1))
@@ -217,6 +204,13 @@ class _Rewriter:
             helper.make_node("Cast", [f"{name}.int8"], [f"{name}.float"], to=TensorProto.FLOAT),
             helper.make_node("Mul", [f"{name}.float", f"{name}.scale"], [name]),
         ]
+
+    def _constant(self, name: str) -> Floats | None:
+        """Return a constant matrix of floats; None if the value of this name is none."""
+        tensor = self.constants.get(name)
+        if tensor is None or len(tensor.dims) != 2 or tensor.data_type != TensorProto.FLOAT:
+            return None
+        return numpy_helper.to_array(tensor)
 
     def _add(self, name: str, value: npt.NDArray[np.generic]) -> str:
         if name not in self.constants:
@@ -228,15 +222,10 @@ class _Rewriter:
         nodes: list[NodeProto] = []
         for node in self.graph.node:
             nodes += self.replaced.get(id(node), [node])
-        used = set(_names(nodes)) | self.outputs
-        kept = [tensor for name, tensor in self.constants.items() if name in used]
-        del self.graph.node[:], self.graph.initializer[:], self.graph.value_info[:]
-        self.graph.node.extend(nodes)
-        self.graph.initializer.extend(kept)
-
-
-def _names(nodes: Iterable[NodeProto]) -> Iterable[str]:
-    return (name for node in nodes for name in node.input)
+        used = {name for node in nodes for name in node.input} | self.outputs
+        _replace_nodes(self.graph, nodes)
+        del self.graph.initializer[:]
+        self.graph.initializer.extend(tensor for name, tensor in self.constants.items() if name in used)
 
 
 def to_bytes(model: ModelProto) -> bytes:

@@ -32,11 +32,6 @@ from treepiece.tokenizer.assembly import Order, assemble
 class Fused(nn.Module):
     """Returns the states of utterances, the scores of their first unit, and the spans of its leaves."""
 
-    first: Tensor
-    n_leaves: Tensor
-    first_leaf: Tensor
-    leaves: Tensor
-
     def __init__(self, model: TreePieceModel) -> None:
         super().__init__()
         self.states = States(model.encoder)
@@ -45,8 +40,7 @@ class Fused(nn.Module):
         self.spans = Pointing(model.spans)
         crosses = model.units.layer.cross_attention, model.spans.layer.cross_attention
         self.project = linear(torch.cat([part.weight for cross in crosses for part in (cross.key, cross.value)]))
-        for name, table in _tables(model).items():
-            self.register_buffer(name, table)
+        self.first, self.n_leaves, self.first_leaf, self.leaves = map(nn.Buffer, _tables(model))
 
     def forward(self, ids: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return states, log-probabilities of the first unit, the best unit, and log-probabilities of its spans.
@@ -201,12 +195,12 @@ def _fold_query(pointer: Pointer) -> tuple[Tensor, Tensor]:
     return (keys @ pointer.query.weight.double()).float(), (keys @ pointer.query.bias.double()).float()
 
 
-@torch.no_grad()
-def _tables(model: TreePieceModel) -> dict[str, Tensor]:
+def _tables(model: TreePieceModel) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the states and queries that do not depend on the utterance, each state next to its query.
 
-    `first` is the state of the start symbol, (1, 1, 2 * width). `leaves` has a row for each leaf of each unit that can
-    be a whole tree, (leaves, 2 * width); `first_leaf` and `n_leaves` locate the rows of a unit, (units,) each.
+    The first is the state of the start symbol, (1, 1, 2 * width). The last has a row for each leaf of each unit that
+    can be a whole tree, (leaves, 2 * width); the others are the number of leaves of each unit, and the row of its first
+    leaf, (units,) each.
 
     All is computed in double precision and then rounded: sums in single precision depend on the number of threads, and
     a model exported twice would have different graphs.
@@ -221,20 +215,20 @@ def _tables(model: TreePieceModel) -> dict[str, Tensor]:
         counts.append(0)
         if allowed[unit] and not placeholders:
             tree = assemble([unit], grammar.vocabulary, Order.PRE)
-            tokens, leaves = read_skeleton(tree, grammar.vocabulary.label_ids, spans.closing)
-            counts[unit] = len(leaves)
-            rows.append(states(torch.tensor([tokens]))[0, list(leaves)])
+            tokens, places = read_skeleton(tree, grammar.vocabulary.label_ids, spans.closing)
+            counts[unit] = len(places)
+            rows.append(states(torch.tensor([tokens]))[0, list(places)])
     n_leaves = torch.tensor(counts)
     # In a batch with larger units, rows after a unit's own are read too, so some must follow the last.
     rows.append(torch.zeros(max(1, *counts), model.encoder.width, dtype=torch.float64))
-    leaves_ = torch.cat(rows)
+    leaves = torch.cat(rows)
     unit_query, span_query = (decoder.layer.cross_attention.query for decoder in (units, spans))
-    return {
-        "first": torch.cat([first, unit_query(first)], dim=2).float(),
-        "n_leaves": n_leaves.clamp(min=1),  # a graph must not have empty tensors
-        "first_leaf": n_leaves.cumsum(0) - n_leaves,
-        "leaves": torch.cat([leaves_, span_query(leaves_)], dim=1).float(),
-    }
+    return (
+        torch.cat([first, unit_query(first)], dim=2).float(),
+        n_leaves.clamp(min=1),  # a graph must not have empty tensors
+        n_leaves.cumsum(0) - n_leaves,
+        torch.cat([leaves, span_query(leaves)], dim=1).float(),
+    )
 
 
 def treepiece_modules(model: TreePieceModel) -> dict[str, nn.Module]:

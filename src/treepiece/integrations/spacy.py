@@ -139,12 +139,13 @@ def leaf_spans(doc: Doc, frame: Frame) -> list[Span]:
 
 def write_result(result: Result) -> str:
     """Return a result as JSON; unlike `Result.to_dict`, it keeps everything."""
-    candidates = [
-        {**{one.name: getattr(candidate, one.name) for one in fields(Candidate)}, "frame": candidate.frame.to_json()}
-        for candidate in result.candidates
-    ]
-    value = {one.name: getattr(result, one.name) for one in fields(Result)}
-    return json.dumps({**value, "candidates": candidates, "times": dict(result.times)}, ensure_ascii=False)
+    return json.dumps(result, default=_to_json, ensure_ascii=False)
+
+
+def _to_json(value: Result | Candidate | Frame) -> dict[str, Any]:
+    if isinstance(value, Frame):
+        return value.to_json()
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 def read_result(text: str) -> Result:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -18,13 +19,12 @@ Prediction = dict[str, Any]
 
 
 class ColumnType(StrEnum):
-    """The type of a column's values; `json` stands for mixed types, and for lists and objects."""
+    """The type of a column's values; mixed types, lists, objects and large integers are texts, in JSON."""
 
     BOOL = "bool"
     INT = "int"
     FLOAT = "float"
     TEXT = "text"
-    JSON = "json"
 
 
 PREDICTED = {
@@ -42,22 +42,20 @@ def type_of(value: object) -> ColumnType | None:
         return None
     if isinstance(value, bool):
         return ColumnType.BOOL
-    if isinstance(value, int):
-        return ColumnType.INT if -(1 << 63) <= value < 1 << 63 else ColumnType.JSON
-    if isinstance(value, float):
-        return ColumnType.FLOAT
-    return ColumnType.TEXT if isinstance(value, str) else ColumnType.JSON
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return ColumnType.INT
+    return ColumnType.FLOAT if isinstance(value, float) else ColumnType.TEXT
 
 
 def join_types(one: ColumnType | None, other: ColumnType | None) -> ColumnType | None:
     """Return a type that holds the values of both.
 
     >>> join_types(ColumnType.INT, ColumnType.FLOAT).value, join_types(ColumnType.INT, ColumnType.TEXT).value
-    ('float', 'json')
+    ('float', 'text')
     """
     if one is None or other is None or one == other:
         return one or other
-    return ColumnType.FLOAT if {one, other} == {ColumnType.INT, ColumnType.FLOAT} else ColumnType.JSON
+    return ColumnType.FLOAT if {one, other} == {ColumnType.INT, ColumnType.FLOAT} else ColumnType.TEXT
 
 
 def infer_columns(rows: Iterable[Mapping[str, object]]) -> dict[str, ColumnType]:
@@ -79,32 +77,22 @@ def add_prediction(row: Mapping[str, Any], prediction: Prediction) -> dict[str, 
     return {name: value for name, value in row.items() if name not in prediction} | prediction
 
 
-def choose_column(names: Iterable[str], wanted: str | None, where: str) -> str:
-    """Return the name of the column with the text; raise with the existing names if it is not one of them."""
-    names = list(names)
-    choices = [wanted] if wanted is not None else TEXT_COLUMNS
-    for name in choices:
+def choose_column(names: Sequence[str], wanted: Sequence[str], where: str) -> str:
+    """Return the first wanted name that a column has; raise with the existing names if there is none."""
+    for name in wanted:
         if name in names:
             return name
     there = ", ".join(repr(name)[:40] for name in names[:10]) or "none"
     raise OptionError(
-        f"{where}: there is no column {' or '.join(map(repr, choices))}, found {there}: name one with --column"
+        f"{where}: there is no column {' or '.join(map(repr, wanted))}, found {there}: name one with --column"
     )
-
-
-def check_column(column: str | None) -> None:
-    """Raise if the column with the text would be overwritten by the prediction."""
-    if column in PREDICTED:
-        raise OptionError(f"--column {column}: the output has a column of this name: rename that of the input")
 
 
 def check_names(names: Iterable[str], where: str) -> None:
     """Raise if two columns have the same name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise DataError(f"{where}: two columns are named {name!r:.60}: rename one")
-        seen.add(name)
 
 
 def as_text(value: object) -> str | None:
@@ -118,7 +106,7 @@ def as_text(value: object) -> str | None:
 
 def as_type(value: object, kind: ColumnType) -> object:
     """Return a value converted to the type of a column."""
-    if kind in (ColumnType.TEXT, ColumnType.JSON):
+    if kind == ColumnType.TEXT:
         text = as_text(value)
         return None if text is None else encodable(text)
     return float(value) if kind == ColumnType.FLOAT and isinstance(value, int) else value

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treepiece.bundle import MANIFEST
-from treepiece.checks import fraction, whole_number
+from treepiece.checks import whole_number
 from treepiece.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PART_ROWS = 500
 EXAMPLES = 5
 """The number of rows with an error that a summary quotes."""
 
-_PLAN_VERSION = 3
+_PLAN_VERSION = 4
 _HASHED_BYTES = 1 << 20
 
 _Format = TypeVar("_Format", bound=StrEnum)
@@ -85,9 +85,7 @@ class Job:
         object.__setattr__(self, "output", Path(os.path.abspath(self.output)))
         object.__setattr__(self, "input_format", format_of("--input", self.input, InputFormat))
         object.__setattr__(self, "output_format", format_of("--output", self.output, OutputFormat))
-        whole_number("--nbest", self.nbest, 1)
         whole_number("part_rows", self.part_rows, 1)
-        fraction("--min-confidence", self.min_confidence)
         if self.nbest > 1 and self.output_format != OutputFormat.JSONL:
             raise OptionError(f"--nbest: only .jsonl can hold several candidates per row, got {self.output}")
         if self.output.exists() and self.input.exists() and self.output.samefile(self.input):

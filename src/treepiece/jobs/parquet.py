@@ -20,7 +20,6 @@ from treepiece.jobs.columns import (
     ColumnType,
     Prediction,
     as_type,
-    check_column,
     check_names,
     choose_column,
     encodable,
@@ -36,8 +35,8 @@ _TYPES = {
     ColumnType.INT: pa.int64(),
     ColumnType.FLOAT: pa.float64(),
     ColumnType.TEXT: pa.string(),
-    ColumnType.JSON: pa.string(),
 }
+_TEXTS = ("string", "large_string", "string_view")
 _GROUP_ROWS = 100_000
 _GROUP_BYTES = 1 << 26
 """The largest row group of the output: few groups are faster to read, small ones need less memory."""
@@ -46,16 +45,16 @@ _GROUP_BYTES = 1 << 26
 class ParquetSource(Source):
     """The rows of a Parquet file. A chunk stays within one row group."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        check_column(column)
-        self.path = path
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
         with _readable_table(path):
             self.file = pq.ParquetFile(path)
         self.schema: pa.Schema = self.file.schema_arrow
-        check_names(self.schema.names, str(path))
-        self.column = choose_column(self.schema.names, column, str(path))
+        self.names = self.schema.names
+        check_names(self.names, str(path))
+        self.column = choose_column(self.names, self.wanted, str(path))
         kind = self.schema.field(self.column).type
-        if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        if str(kind.value_type if pa.types.is_dictionary(kind) else kind) not in _TEXTS:
             raise OptionError(
                 f"{path}: the column {self.column!r} holds {kind}, expected texts: name one with --column"
             )
@@ -78,10 +77,6 @@ class ParquetSource(Source):
             self._cursor.take(chunk.size - self._cursor.row)
             table = self._cursor.take(chunk.rows)
         return TableRecords(table, self.column)
-
-    def columns(self) -> dict[str, ColumnType]:
-        """Return the columns; in Parquet output they keep their types."""
-        return dict.fromkeys(self.schema.names, ColumnType.JSON)
 
     def where(self, row: int) -> str:
         """Return the number of a row, counted from 1."""
@@ -127,11 +122,6 @@ class TableRecords(Records):
         return [dict(zip(self.table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, getattr(pa.types, "is_string_view", lambda _: False))
-    return any(test(kind) for test in tests)
-
-
 def _bytes(column: pa.ChunkedArray) -> list[bytes | None]:
     """Return texts as bytes: Arrow does not check that they are UTF-8."""
     if pa.types.is_dictionary(column.type):
@@ -175,38 +165,32 @@ def _plain(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def output_schema(source: Source, columns: Mapping[str, ColumnType]) -> pa.Schema:
-    """Return the columns of the output: those of a Parquet input keep their types."""
-    if not isinstance(source, ParquetSource):
-        return pa.schema([(encodable(name), _TYPES[kind]) for name, kind in output_columns(columns).items()])
-    kept = [field for field in source.schema if field.name not in PREDICTED]
-    added = [pa.field(name, _TYPES[kind]) for name, kind in PREDICTED.items()]
-    return pa.schema([*kept, *added], source.schema.metadata)
-
-
 class ParquetSink(Sink):
-    """Parquet; a part is an Arrow stream, whose rows are merged into larger groups at the end."""
+    """Parquet; a part is an Arrow stream, whose rows are merged into larger groups at the end.
 
-    def __init__(self, schema: pa.Schema, columns: Mapping[str, ColumnType]) -> None:
-        self.schema = schema
+    The columns of a Parquet input keep their types.
+    """
+
+    def __init__(self, source: Source, columns: Mapping[str, ColumnType]) -> None:
         self.columns = output_columns(columns)
+        self.schema = pa.schema([(encodable(name), _TYPES[kind]) for name, kind in self.columns.items()])
+        if isinstance(source, ParquetSource):
+            kept = [field for field in source.schema if field.name not in PREDICTED]
+            self.schema = pa.schema([*kept, *map(self.schema.field, PREDICTED)], source.schema.metadata)
 
     def encode(self, records: Records, predictions: Sequence[Prediction]) -> bytes:
         """Return rows and their predictions as a part."""
-        fields = zip(self.columns.items(), self.schema.types, strict=True)
-        arrays = [self._array(name, kind, type_, records, predictions) for (name, kind), type_ in fields]
+        arrays = []
+        for (name, kind), type_ in zip(self.columns.items(), self.schema.types, strict=True):
+            if isinstance(records, TableRecords) and name not in PREDICTED:
+                arrays.append(records.table[name])
+            else:
+                rows = predictions if name in PREDICTED else records.rows
+                arrays.append(pa.array([as_type(row.get(name), kind) for row in rows], type_))
         data = io.BytesIO()
         with pa.ipc.new_stream(data, self.schema) as stream:
             stream.write_table(pa.Table.from_arrays(arrays, schema=self.schema))
         return data.getvalue()
-
-    def _array(
-        self, name: str, kind: ColumnType, type_: pa.DataType, records: Records, predictions: Sequence[Prediction]
-    ) -> pa.Array | pa.ChunkedArray:
-        if isinstance(records, TableRecords) and name not in PREDICTED:
-            return records.table[name]
-        rows = predictions if name in PREDICTED else records.rows
-        return pa.array([as_type(row.get(name), kind) for row in rows], type_)
 
     def join(self, parts: Iterable[Path], file: BinaryIO) -> None:
         """Write the parts to one file."""

@@ -40,17 +40,12 @@ class OutputPart:
     data: bytes
 
 
-def parts_folder(output: Path) -> Path:
-    """Return the folder of the parts of an output; it is next to the output."""
-    return output.with_name(f"{output.name}.parts")
-
-
 class PartFiles:
-    """The parts of one output."""
+    """The parts of one output; their folder is next to it."""
 
     def __init__(self, output: Path) -> None:
         self.output = output
-        self.folder = parts_folder(output)
+        self.folder = output.with_name(f"{output.name}.parts")
 
     @property
     def is_started(self) -> bool:

@@ -11,9 +11,11 @@ import json
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple
-from types import ModuleType
+from dataclasses import asdict
 from typing import Any
+
+import ray
+import ray.data
 
 from treepiece.errors import DataError
 from treepiece.jobs.columns import ColumnType
@@ -24,7 +26,6 @@ from treepiece.jobs.worker import Worker
 from treepiece.runtime.parser import Parser
 
 _MAX_BLOCKS = 4000
-_FIELDS = ("first", "rows", "place", "size")
 
 
 class Actor:
@@ -33,15 +34,10 @@ class Actor:
     def __init__(self, job: Job, columns: Mapping[str, ColumnType], model: str, precision: str) -> None:
         self.worker = Worker(job, columns, Parser.load(model, precision=precision, threads=1))
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Return the parts for a batch of chunks."""
-        numbers = zip(*(batch[name].tolist() for name in _FIELDS), strict=True)
-        parts = [self.worker(Chunk(*few)) for few in numbers]
-        return {
-            "first": [part.first for part in parts],
-            "summary": [json.dumps(asdict(part.summary)) for part in parts],
-            "data": [part.data for part in parts],
-        }
+    def __call__(self, chunk: dict[str, int]) -> dict[str, Any]:
+        """Return the part for a chunk."""
+        part = self.worker(Chunk(**chunk))
+        return {"first": part.first, "summary": json.dumps(asdict(part.summary)), "data": part.data}
 
 
 def make_parts(
@@ -50,15 +46,14 @@ def make_parts(
     """Yield the parts for chunks as the cluster completes them, in any order."""
     if not chunks:
         return
-    with _connected() as ray:
+    with _connected():
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         size = min(cores, len(chunks), workers or cores)
-        items = [dict(zip(_FIELDS, astuple(chunk), strict=True)) for chunk in chunks]
+        items = [asdict(chunk) for chunk in chunks]
         # An actor takes one block at a time; the rows of a small one are saved soon.
-        dataset = ray.data.from_items(items, override_num_blocks=min(len(items), _MAX_BLOCKS)).map_batches(
+        dataset = ray.data.from_items(items, override_num_blocks=min(len(items), _MAX_BLOCKS)).map(
             Actor,
             fn_constructor_args=(job, dict(columns), str(parser.bundle.folder.resolve()), str(parser.precision)),
-            batch_size=1,
             num_cpus=1,
             compute=ray.data.ActorPoolStrategy(size=size),
         )
@@ -66,19 +61,9 @@ def make_parts(
             yield OutputPart(int(row["first"]), JobSummary(**json.loads(row["summary"])), row["data"])
 
 
-def import_ray() -> ModuleType:
-    """Return Ray with Ray Data; raise if they are not installed."""
-    import ray
-    import ray.data
-
-    module: ModuleType = ray
-    return module
-
-
 @contextmanager
-def _connected() -> Iterator[ModuleType]:
-    """Yield Ray with a cluster: the one of this process, the one that RAY_ADDRESS names, or a new one."""
-    ray = import_ray()
+def _connected() -> Iterator[None]:
+    """Connect Ray with a cluster: the one of this process, the one that RAY_ADDRESS names, or a new one."""
     is_ours = not ray.is_initialized()
     if is_ours:
         try:
@@ -89,7 +74,7 @@ def _connected() -> Iterator[ModuleType]:
     shown, context.enable_progress_bars = context.enable_progress_bars, False  # a job has its own bar
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
-        yield ray
+        yield
     except ray.exceptions.RayError as error:
         raise DataError(
             f"the Ray job failed: {_reason(error)}; finished rows are kept: continue with --resume"

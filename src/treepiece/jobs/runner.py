@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 
 from treepiece.errors import DataError
 from treepiece.jobs.columns import PREDICTED, ColumnType
 from treepiece.jobs.job import Engine, Job, JobSummary, OutputFormat, check_same_plan
-from treepiece.jobs.part_files import OutputPart, PartFiles, check_absent, summarize
+from treepiece.jobs.part_files import PartFiles, check_absent, summarize
 from treepiece.jobs.sinks import open_sink
-from treepiece.jobs.sources import Chunk, Source, open_source
+from treepiece.jobs.sources import Source, open_source
 from treepiece.jobs.worker import Worker
 from treepiece.progress import NoProgress, Progress
 from treepiece.runtime.parser import Parser
-
-MakeParts = Callable[[Sequence[Chunk]], Generator[OutputPart, None, None]]
-"""Yields the parts for chunks, in any order."""
 
 
 def run_job(
@@ -50,9 +45,25 @@ def run_job(
         check_absent(job.output, overwrite=overwrite)
         columns = _start(files, job, parser, source, resume=resume, progress=progress)
         chunks = list(source.chunks(job.part_rows))
-        summary = _make_missing(files, chunks, _maker(job, parser, columns, engine, workers), progress)
+        parts = files.finished(chunks)
+        missing = [chunk for chunk in chunks if chunk.first not in parts]
+        total = sum(chunk.rows for chunk in chunks)
+        done = sum(part.rows for part in parts.values())
+        progress.update("parsing", done, total)
+        if engine == Engine.RAY:
+            from treepiece.jobs.ray_engine import make_parts
+
+            made = make_parts(job, parser, columns, workers, missing)
+        else:
+            made = (part for part in map(Worker(job, columns, parser), missing))
+        with closing(made):  # at once, so that a failure here ends a cluster too
+            for part in made:
+                files.write(part)
+                parts[part.first] = part.summary
+                done += part.summary.rows
+                progress.update("parsing", done, total)
         files.join(chunks, open_sink(job.output_format, source, columns), overwrite=overwrite)
-        return summary
+        return summarize([parts[chunk.first] for chunk in chunks])
 
 
 def _start(
@@ -72,37 +83,10 @@ def _start(
         return {name: ColumnType(kind) for name, kind in before["columns"].items()}
     if resume:
         progress.message(f"{files.folder}: there is no job to resume: starting a new one")
-    replaced = [name for name in source.first_columns() if name in PREDICTED]
+    replaced = [name for name in source.names if name in PREDICTED]
     if replaced:
         progress.message(f"{job.input}: the prediction replaces the columns {', '.join(replaced)}")
     # Only the whole of a JSONL file shows its columns, and JSONL output does not need them.
     columns = source.columns() if job.output_format != OutputFormat.JSONL else {}
     files.write_plan({**plan, "columns": columns})
     return columns
-
-
-def _maker(
-    job: Job, parser: Parser, columns: Mapping[str, ColumnType], engine: Engine, workers: int | None
-) -> MakeParts:
-    """Return the engine of a job."""
-    if engine == Engine.RAY:
-        from treepiece.jobs.ray_engine import make_parts
-
-        return partial(make_parts, job, parser, columns, workers)
-    return lambda chunks: (part for part in map(Worker(job, columns, parser), chunks))
-
-
-def _make_missing(files: PartFiles, chunks: Sequence[Chunk], make: MakeParts, progress: Progress) -> JobSummary:
-    """Make the missing parts."""
-    parts = files.finished(chunks)
-    missing = [chunk for chunk in chunks if chunk.first not in parts]
-    total = sum(chunk.rows for chunk in chunks)
-    done = total - sum(chunk.rows for chunk in missing)
-    progress.update("parsing", done, total)
-    with closing(make(missing)) as made:  # closed at once, so that a failure here ends a cluster too
-        for part in made:
-            files.write(part)
-            parts[part.first] = part.summary
-            done += part.summary.rows
-            progress.update("parsing", done, total)
-    return summarize([parts[chunk.first] for chunk in chunks])

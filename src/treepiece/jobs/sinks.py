@@ -67,6 +67,6 @@ def open_sink(kind: OutputFormat, source: Source, columns: Mapping[str, ColumnTy
         case OutputFormat.TSV:
             return TsvSink(output_columns(columns))
         case OutputFormat.PARQUET:
-            from treepiece.jobs.parquet import ParquetSink, output_schema  # needs pyarrow
+            from treepiece.jobs.parquet import ParquetSink  # needs pyarrow
 
-            return ParquetSink(output_schema(source, columns), columns)
+            return ParquetSink(source, columns)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from treepiece.data.rows import decode_line, json_object
 from treepiece.errors import DataError, OptionError
 from treepiece.jobs.columns import (
+    PREDICTED,
     TEXT_COLUMNS,
     ColumnType,
-    check_column,
     check_names,
     choose_column,
     finite,
@@ -70,9 +70,15 @@ class Records:
 
 
 class Source(ABC):
-    """A file of rows."""
+    """A file of rows: `names` are the columns of the first rows, `wanted` those that may hold the text."""
 
-    path: Path
+    names: Sequence[str]
+
+    def __init__(self, path: Path, column: str | None) -> None:
+        if column in PREDICTED:
+            raise OptionError(f"--column {column}: the output has a column of this name: rename that of the input")
+        self.path = path
+        self.wanted = TEXT_COLUMNS if column is None else (column,)
 
     @abstractmethod
     def chunks(self, rows: int) -> Iterator[Chunk]:
@@ -82,13 +88,9 @@ class Source(ABC):
     def read(self, chunk: Chunk) -> Records:
         """Return the rows of a chunk."""
 
-    @abstractmethod
     def columns(self) -> dict[str, ColumnType]:
         """Return the columns of all rows; this may read the whole file."""
-
-    def first_columns(self) -> list[str]:
-        """Return the columns of the first rows."""
-        return list(self.columns())
+        return dict.fromkeys(self.names, ColumnType.TEXT)
 
     @abstractmethod
     def where(self, row: int) -> str:
@@ -113,8 +115,8 @@ def open_source(path: Path, column: str | None = None) -> Source:
 class LineSource(Source):
     """A file with one row per line, which `_row` of a subclass reads."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
         self.begin = 0  # the position of the first row, in bytes
         if not path.exists():
             raise DataError(f"{path}: no such file")
@@ -165,57 +167,43 @@ class LineSource(Source):
         lines = data.removesuffix(b"\n").split(b"\n")
         if (len(data), len(lines)) != (chunk.size, chunk.rows):
             raise DataError(f"{self.path}: changed while it was read: remove the parts of the job and start over")
-        texts: list[str | DataError] = []
-        rows: list[dict[str, Any]] = []
+        found: list[tuple[str | DataError, dict[str, Any]]] = []
         for number, raw in enumerate(lines):
             try:
-                text, values = self._row(decode_line(raw, is_first=chunk.place == number == 0))
+                found.append(self._row(decode_line(raw, is_first=chunk.place == number == 0)))
             except DataError as error:
-                text, values = error, {}
-            texts.append(text)
-            rows.append(values)
-        return Records(texts, rows)
+                found.append((error, {}))
+        return Records([text for text, _ in found], [values for _, values in found])
 
 
 class TextSource(LineSource):
     """One text per line."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, None)
+        self.names = TEXT_COLUMNS[:1]
         if column is not None:
             raise OptionError(f"--column {column}: {path} is plain text, one utterance per line: leave it out")
 
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
         return line, {TEXT_COLUMNS[0]: line}
 
-    def columns(self) -> dict[str, ColumnType]:
-        """Return the one column."""
-        return {TEXT_COLUMNS[0]: ColumnType.TEXT}
-
 
 class JsonSource(LineSource):
     """One JSON object per line. `NaN` and `Infinity`, which JSON does not have, are read as null."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        super().__init__(path)
-        check_column(column)
-        self.column = column
-        rows = self._first_rows()
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
+        chunk = next(self.chunks(PART_ROWS), None)
+        rows = [row for row in self.read(chunk).rows if row] if chunk else []
+        self.names = list(infer_columns(rows))
         if rows and not any(isinstance(self._find(row), str) for row in rows):
             # There is no text at all, so the column is wrong, not the rows.
-            names = dict.fromkeys(name for row in rows for name in row)
-            column = choose_column(names, self.column, str(path))
+            column = choose_column(self.names, self.wanted, str(path))
             raise OptionError(f"{path}: the column {column!r} holds no texts: name another with --column")
 
-    def _first_rows(self) -> list[dict[str, Any]]:
-        chunk = next(self.chunks(PART_ROWS), None)
-        return [row for row in self.read(chunk).rows if row] if chunk else []
-
     def _find(self, row: dict[str, Any]) -> object:
-        for name in TEXT_COLUMNS if self.column is None else (self.column,):
-            if name in row:
-                return row[name]
-        return None
+        return next((row[name] for name in self.wanted if name in row), None)
 
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
         if not line.strip():
@@ -226,16 +214,11 @@ class JsonSource(LineSource):
         text = self._find(value)
         if isinstance(text, str):
             return text, value
-        names = " or ".join(map(repr, TEXT_COLUMNS)) if self.column is None else repr(self.column)
-        return DataError(f"expected a text in {names}, got {text!r:.60}"), value
+        return DataError(f"expected a text in {' or '.join(map(repr, self.wanted))}, got {text!r:.60}"), value
 
     def columns(self) -> dict[str, ColumnType]:
         """Return the columns of all rows: the whole file is read."""
         return infer_columns(row for chunk in self.chunks(PART_ROWS) for row in self.read(chunk).rows)
-
-    def first_columns(self) -> list[str]:
-        """Return the columns of the first rows."""
-        return list(infer_columns(self._first_rows()))
 
 
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None, parse_float=lambda text: finite(float(text)))
@@ -256,17 +239,15 @@ def _depth(value: object) -> int:
 class TsvSource(LineSource):
     """Columns separated by tabs. The first line names them; files of utterance and parse need no header."""
 
-    def __init__(self, path: Path, column: str | None = None) -> None:
-        super().__init__(path)
-        check_column(column)
+    def __init__(self, path: Path, column: str | None) -> None:
+        super().__init__(path, column)
         with readable(path), path.open("rb") as file:
             raw = file.readline(_MAX_HEADER_BYTES)
-        cells = decode_line(raw, is_first=True).split("\t") if raw else [column or TEXT_COLUMNS[0]]
-        has_header = bool({column} & {*cells} if column else {*TEXT_COLUMNS} & {*cells})
-        is_top = not has_header and cells[-1].startswith("[") and len(cells) in _TOP_COLUMNS
+        cells = decode_line(raw, is_first=True).split("\t") if raw else [self.wanted[0]]
+        is_top = set(self.wanted).isdisjoint(cells) and cells[-1].startswith("[") and len(cells) in _TOP_COLUMNS
         self.names = _TOP_COLUMNS[len(cells)] if is_top else cells
         check_names(self.names, f"{path}, line 1")
-        self._text = self.names.index(choose_column(self.names, column, f"{path}, line 1"))
+        self._text = self.names.index(choose_column(self.names, self.wanted, f"{path}, line 1"))
         self.begin = 0 if is_top else len(raw)
 
     def _row(self, line: str) -> tuple[str | DataError, dict[str, Any]]:
@@ -277,27 +258,21 @@ class TsvSource(LineSource):
             return DataError(f"{expected}, found {len(cells)}: put one tab between columns"), values
         return cells[self._text], values
 
-    def columns(self) -> dict[str, ColumnType]:
-        """Return the columns that the first line names."""
-        return dict.fromkeys(self.names, ColumnType.TEXT)
-
 
 class StreamText(NamedTuple):
-    """A text to parse now, and its position; an `error` says why it cannot be read."""
+    """A text to parse now, or why it cannot be read, and its position; `shown` is what could be read of it."""
 
     where: str
-    text: str | None
-    error: DataError | None = None
+    text: str | DataError
+    shown: str | None = None
 
 
 def stream_file(path: Path, column: str | None = None) -> Iterator[list[StreamText]]:
     """Yield the texts of a file's rows, some at a time."""
     source = open_source(path, column)
     for chunk in source.chunks(_STREAM_ROWS):
-        yield [
-            StreamText(source.where(row), *((text,) if isinstance(text, str) else (None, text)))
-            for row, text in enumerate(source.read(chunk).texts, start=chunk.first)
-        ]
+        texts = source.read(chunk).texts
+        yield [StreamText(source.where(row), text) for row, text in enumerate(texts, start=chunk.first)]
 
 
 def stream_pipe(read: Callable[[], bytes]) -> Iterator[list[StreamText]]:
@@ -310,7 +285,7 @@ def stream_pipe(read: Callable[[], bytes]) -> Iterator[list[StreamText]]:
             try:
                 texts.append(StreamText(f"line {number}", decode_line(raw, is_first=number == 1)))
             except DataError as error:
-                texts.append(StreamText(f"line {number}", raw.decode(errors="replace"), error))
+                texts.append(StreamText(f"line {number}", error, raw.decode(errors="replace")))
         yield texts
 
 
