@@ -107,7 +107,8 @@ class Lattice:
         self.owner: Ints = owner[order]
         self.unit: Ints = units[order]
         self.tail_start: Ints = np.concatenate([[0], np.cumsum(n_cuts[order])])
-        cuts = np.array(builder.cuts)[_gather(np.cumsum(n_cuts) - n_cuts, n_cuts, order)]
+        edge_of_cut = np.repeat(np.argsort(order), n_cuts)
+        cuts = np.array(builder.cuts)[np.argsort(edge_of_cut, kind="stable")]
         self.tail: Ints = cuts & _NODE_MASK
         self.position: Ints = cuts >> _POSITION_SHIFT
         node_order = np.argsort(level, kind="stable")
@@ -146,7 +147,7 @@ class Lattice:
 
     def is_possible(self) -> npt.NDArray[np.bool_]:
         """Return which nodes have a partition."""
-        n_units = max(int(self.unit.max(initial=-1)) + 1, 0)
+        n_units = int(self.unit.max()) + 1
         return np.isfinite(self.evaluate(np.zeros(n_units), np.maximum).node)
 
     def best_edges(self, viterbi: LatticeValues) -> Ints:
@@ -254,15 +255,3 @@ def one_hot(edges: Ints, n_edges: int) -> Floats:
     probabilities = np.zeros(n_edges)
     probabilities[edges] = 1.0
     return probabilities
-
-
-def _gather(starts: Ints, lengths: Ints, order: Ints) -> Ints:
-    """Return the indices of ragged runs, in another order.
-
-    >>> _gather(np.array([0, 2]), np.array([2, 3]), np.array([1, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
-    starts, lengths = starts[order], lengths[order]
-    ends = np.cumsum(lengths)
-    indices: Ints = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
-    return indices

@@ -33,9 +33,8 @@ from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import BaseVocabulary, learn_merges
 from treepiece.tokenizer.partitions import Choose, Piece, choose_best, choose_random, read_partition
-from treepiece.tokenizer.shape import CLOSE, Shape, bare, insert_placeholders, remove_placeholders
-from treepiece.tokenizer.vocabulary import Vocabulary
-from treepiece.trees.brackets import quote_label
+from treepiece.tokenizer.shape import Shape, bare, build_node, insert_placeholders, remove_placeholders
+from treepiece.tokenizer.vocabulary import Vocabulary, format_unit
 
 _MAX_THETA = 1_000_000
 
@@ -147,11 +146,8 @@ def train_vocabulary(
 
 
 def _report(base: BaseVocabulary, fit: EmResult, labels: tuple[str, ...]) -> TrainingReport:
-    opening = [f"[{quote_label(label)}" for label in labels]
     merged = zip(base.shapes[base.n_labels :], base.counts[base.n_labels :], strict=True)
-    merges = tuple(
-        Merge(" ".join("]" if token == CLOSE else opening[token] for token in shape), count) for shape, count in merged
-    )
+    merges = tuple(Merge(format_unit(build_node(shape, labels)), count) for shape, count in merged)
     n_labels = len(labels) - 1  # without the continuation label
     return TrainingReport(n_labels, len(merges), n_labels + len(merges), fit.objectives, merges)
 

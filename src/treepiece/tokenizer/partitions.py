@@ -168,18 +168,15 @@ class ViterbiEncoder:
         _, first, roots = self._best(self._match(label, children))
         if first < 0:
             return None
-        unit, below = self._unit, self._below
-        if level_order:
-            agenda = [*roots]
-            for root in agenda:
-                agenda += below[root]
-            return (first, *[unit[root] for root in agenda])
         ids = [first]
-        stack = [*roots[::-1]]
-        while stack:
-            root = stack.pop()
-            ids.append(unit[root])
-            stack += below[root][::-1]
+        agenda = deque(roots)
+        while agenda:
+            root = agenda.popleft()
+            ids.append(self._unit[root])
+            if level_order:
+                agenda.extend(self._below[root])
+            else:
+                agenda.extendleft(self._below[root][::-1])
         return tuple(ids)
 
     def _match(self, label: int, children: tuple[int, ...]) -> dict[int, Match]:

@@ -225,16 +225,16 @@ class TreePieceTokenizer:
         """Return the lattice of trees and the node of each; raise if one has no partition."""
         forest = Forest(self.units.known_labels, self.units.widths)
         numbers: dict[Node, int] = {}
-        for tree in trees:
-            if tree not in numbers:
-                check_skeleton(tree)
-                numbers[tree] = forest.add(tree)
+        for tree in dict.fromkeys(trees):
+            check_skeleton(tree)
+            numbers[tree] = forest.add(tree)
         lattice, nodes = self._matcher.match(forest)
+        roots = {tree: nodes[number] for tree, number in numbers.items()}
         possible = lattice.is_possible()
-        for tree, number in numbers.items():
-            if not possible[nodes[number]]:
+        for tree, root in roots.items():
+            if not possible[root]:
                 raise _no_partition(tree)
-        return lattice, {tree: nodes[number] for tree, number in numbers.items()}
+        return lattice, roots
 
 
 def _no_partition(tree: Node) -> UnitError:
