@@ -116,24 +116,19 @@ class Lattice:
         self.last_edge: Ints = np.empty(self.n_nodes, dtype=np.int64)
         self.last_edge[node_order] = ends
         self.first_edge: Ints = self.last_edge - n_edges
-        self._levels = self._split_levels(level[node_order], node_order)
+        first_nodes = np.flatnonzero(np.diff(level[node_order])) + 1  # of each level but that of NOTHING
+        self._levels = [self._level(nodes) for nodes in np.split(node_order, first_nodes)[1:]]
 
-    def _split_levels(self, level: Ints, nodes: Ints) -> list[_Level]:
-        starts = np.flatnonzero(np.diff(level, prepend=-1))
-        levels = []
-        for lo, hi in zip(starts, [*starts[1:], len(nodes)], strict=True):
-            first, last = self.first_edge[nodes[lo]], self.last_edge[nodes[hi - 1]]
-            tails = slice(self.tail_start[first], self.tail_start[last])
-            levels.append(
-                _Level(
-                    nodes=nodes[lo:hi],
-                    edges=slice(first, last),
-                    tails=tails,
-                    edge_starts=self.first_edge[nodes[lo:hi]] - first,
-                    tail_starts=self.tail_start[first:last] - tails.start,
-                )
-            )
-        return levels[1:]  # without the level of NOTHING
+    def _level(self, nodes: Ints) -> _Level:
+        first, last = self.first_edge[nodes[0]], self.last_edge[nodes[-1]]
+        tails = slice(self.tail_start[first], self.tail_start[last])
+        return _Level(
+            nodes=nodes,
+            edges=slice(first, last),
+            tails=tails,
+            edge_starts=self.first_edge[nodes] - first,
+            tail_starts=self.tail_start[first:last] - tails.start,
+        )
 
     def evaluate(self, weights: Floats, combine: np.ufunc) -> LatticeValues:
         """Return Viterbi values (`combine` is np.maximum) or inside values (np.logaddexp); `weights` are by unit."""

@@ -82,7 +82,6 @@ class Pieces:
         self._changed: set[int] = set()
         self._weight: list[int] = []
         self._parent: list[int] = []
-        self._children: list[list[int]] = []
         self._shape: list[int] = []  # of the piece whose root is this node
         self._n_labels = len(corpus.labels)
         for label in range(self._n_labels):
@@ -92,8 +91,10 @@ class Pieces:
         self.root = list(range(n_nodes))  # the root of the piece that contains this node
         self._position = [1] * n_nodes  # of an edge in the shape of the upper piece
         self._pair = [-1] * n_nodes
+        self._children: list[list[int]] = [[] for _ in self._parent]
         for node, parent in enumerate(self._parent):
             if parent >= 0:
+                self._children[parent].append(node)
                 self._set_pair(node)
 
     def _flatten(self, corpus: Corpus) -> None:
@@ -106,9 +107,6 @@ class Pieces:
                 self._parent.append(parent)
                 self._weight.append(weight)
                 self._shape.append(label_ids[node.label])
-                self._children.append([])
-                if parent >= 0:
-                    self._children[parent].append(number)
                 stack.extend((child, number) for child in reversed(node.children))  # type: ignore[misc]
 
     def label_counts(self) -> dict[int, int]:
