@@ -92,6 +92,16 @@ def choose_random(lattice: Lattice, probabilities: Floats, rng: np.random.Genera
     return choose
 
 
+def choose_sampled(lattice: Lattice, weights: Floats, theta: float, rng: np.random.Generator, *, local: bool) -> Choose:
+    """Return the choice of random edges that draws a partition pi in proportion to p(pi) ** theta.
+
+    With `local`, theta is the exponent of the probability of each edge given its node instead.
+    """
+    inside = lattice.evaluate(weights * (1.0 if local else theta), np.logaddexp)
+    probabilities = lattice.tempered_probabilities(inside, theta) if local else lattice.edge_probabilities(inside)
+    return choose_random(lattice, probabilities, rng)
+
+
 Derivation = tuple[float, int, tuple[int, ...]]
 """The negative score, the edge, and the rank of each tail's derivation."""
 

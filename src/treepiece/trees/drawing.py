@@ -58,23 +58,19 @@ def sketch(tree: Node, units: Sequence[int] | None = None, *, max_depth: int = 6
     """
     whole_number("max_depth", max_depth, 1)
     boxes: list[Box] = []
-    path: list[Box] = []  # of the open nodes
-    n_skipped = 0  # the number of open nodes without a box
+    path: list[Box] = []  # of the open nodes; for a node without a box, that of the node above
     n_nodes = 0
     for kind, text in tree.events():
         if kind is Kind.CLOSE:
-            if n_skipped:
-                n_skipped -= 1
-            else:
-                path.pop()
+            path.pop()
             continue
-        is_full = n_skipped or len(path) >= max_depth or len(boxes) >= max_boxes
+        is_full = len(path) >= max_depth or len(boxes) >= max_boxes  # where it is, it also is below
         if kind is Kind.OPEN:
             unit = units[n_nodes] if units is not None and n_nodes < len(units) else None
             n_nodes += 1
             if is_full:
-                n_skipped += 1
                 path[-1].n_hidden += 1
+                path.append(path[-1])
             else:
                 boxes.append(Box(text, False, path[-1] if path else None, len(path), unit))
                 path.append(boxes[-1])
