@@ -57,17 +57,18 @@ def sketch(tree: Node, units: Sequence[int] | None = None, *, max_depth: int = 6
     [('A', 0), ('two words', 1), ('B', 1)]
     """
     whole_number("max_depth", max_depth, 1)
+    if units is not None and len(units) != tree.n_nodes:
+        raise OptionError(f"there are units for {len(units)} nodes but the tree has {tree.n_nodes}")
     boxes: list[Box] = []
     path: list[Box] = []  # of the open nodes; for a node without a box, that of the node above
-    n_nodes = 0
+    numbers = iter(() if units is None else units)
     for kind, text in tree.events():
         if kind is Kind.CLOSE:
             path.pop()
             continue
         is_full = len(path) >= max_depth or len(boxes) >= max_boxes  # where it is, it also is below
         if kind is Kind.OPEN:
-            unit = units[n_nodes] if units is not None and n_nodes < len(units) else None
-            n_nodes += 1
+            unit = next(numbers, None)
             if is_full:
                 path[-1].n_hidden += 1
                 path.append(path[-1])
@@ -78,8 +79,6 @@ def sketch(tree: Node, units: Sequence[int] | None = None, *, max_depth: int = 6
             boxes[-1].text += " " + text
         elif not is_full:
             boxes.append(Box(text, True, path[-1], len(path)))
-    if units is not None and len(units) != n_nodes:
-        raise OptionError(f"there are units for {len(units)} nodes but the tree has {n_nodes}")
     return boxes
 
 
