@@ -107,8 +107,8 @@ class Lattice:
         self.owner: Ints = owner[order]
         self.unit: Ints = units[order]
         self.tail_start: Ints = np.concatenate([[0], np.cumsum(n_cuts[order])])
-        edge_of_cut = np.repeat(np.argsort(order), n_cuts)
-        cuts = np.array(builder.cuts)[np.argsort(edge_of_cut, kind="stable")]
+        edge = np.repeat(np.argsort(order), n_cuts)  # of each cut, in the new order
+        cuts = np.array(builder.cuts)[np.argsort(edge, kind="stable")]
         self.tail: Ints = cuts & _NODE_MASK
         self.position: Ints = cuts >> _POSITION_SHIFT
         node_order = np.argsort(level, kind="stable")
