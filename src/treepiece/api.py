@@ -24,7 +24,6 @@ from treepiece.progress import NoProgress, Progress
 from treepiece.runtime.parser import Parser
 from treepiece.runtime.sessions import as_ids, precisions_in
 from treepiece.text import SubwordTokenizer
-from treepiece.trees.node import Node
 
 if TYPE_CHECKING:
     from treepiece.training.preparation import Data
@@ -164,17 +163,16 @@ class Predictor:
         return Predictions(by_row, left_out)
 
     def score(self, outcomes: Sequence[Outcome]) -> Scores:
-        """Return the scores of outcomes; rows with seen and unseen skeletons are also scored apart."""
-        return score(outcomes, self._seen(outcomes))
+        """Return the scores of outcomes.
 
-    def _seen(self, outcomes: Sequence[Outcome]) -> set[Node] | None:
-        """Return the gold skeletons that were in the model's training data; None if the bundle does not tell."""
+        Rows whose skeletons the model saw in training and others are also scored apart, if the bundle tells.
+        """
         known = self.metadata.get("skeletons")
         if not isinstance(known, list):
-            return None
+            return score(outcomes)
         digests = set(known)
         skeletons = {outcome.gold.skeleton for outcome in outcomes}
-        return {skeleton for skeleton in skeletons if skeleton_digest(skeleton) in digests}
+        return score(outcomes, {skeleton for skeleton in skeletons if skeleton_digest(skeleton) in digests})
 
 
 def open_predictor(
@@ -185,11 +183,16 @@ def open_predictor(
     bundle = read_bundle(folder, check=False)
     if precision is not None or (WEIGHTS not in bundle.files and precisions_in(bundle)):
         parser = Parser(folder, precision=precision, decoding=decoding)
-        return Predictor(
-            bundle.read_json(TRAINING),
-            parser.subwords,
-            lambda examples, on_rows: _parse_with_graphs(parser, examples, on_rows),
-        )
+
+        def parse(examples: Sequence[Example], on_rows: Callable[[int], None]) -> list[Outcome]:
+            outcomes = []
+            for example in examples:
+                ((best,),) = parser.model.parse(as_ids([example.subwords.ids]))
+                outcomes.append(outcome_of(example, best))
+                on_rows(len(outcomes))
+            return outcomes
+
+        return Predictor(bundle.read_json(TRAINING), parser.subwords, parse)
     with needs_training("evaluate"):
         from treepiece.models.trained import load_model
         from treepiece.training.prediction import predict
@@ -200,12 +203,3 @@ def open_predictor(
         trained.subwords,
         lambda examples, on_rows: predict(trained.model, examples, settings, on_rows=on_rows),
     )
-
-
-def _parse_with_graphs(parser: Parser, examples: Sequence[Example], on_rows: Callable[[int], None]) -> list[Outcome]:
-    outcomes = []
-    for example in examples:
-        ((best,),) = parser.model.parse(as_ids([example.subwords.ids]))
-        outcomes.append(outcome_of(example, best))
-        on_rows(len(outcomes))
-    return outcomes

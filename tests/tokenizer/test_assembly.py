@@ -7,7 +7,7 @@ from strategies import corpora, tokenizer_configs, train_tokenizer, trees
 
 from treepiece import parse_brackets
 from treepiece.errors import UnitError
-from treepiece.tokenizer.assembly import NestSymbols, Order, read_nests
+from treepiece.tokenizer.assembly import NestSymbols, Order
 from treepiece.tokenizer.folding import CONTINUATION
 
 
@@ -24,16 +24,23 @@ def test_any_ids_give_a_tree_or_the_error(corpus, config, unit_ids, order):
     assert all(node.label in "ABC" for node in tree.nodes())
 
 
+def read_nest(numbers, units, symbols):
+    """Yield the units of a nest: for each placeholder of its first unit it has a nest in brackets."""
+    unit_id = next(numbers)
+    yield unit_id
+    for _ in range(units.n_placeholders[unit_id]):
+        assert (next(numbers), next(numbers)) == (symbols.placeholder, symbols.opening)
+        yield from read_nest(numbers, units, symbols)
+        assert next(numbers) == symbols.closing
+
+
 @given(corpora(), tokenizer_configs(), trees(9))
 def test_nests_are_read_back(corpus, config, tree):
     tokenizer = train_tokenizer(corpus, config)
     unit_ids = tokenizer.encode(tree)
-    numbers = tokenizer.serialize(unit_ids)
-    symbols = NestSymbols.after(len(tokenizer.units))
-    n_joins = len(unit_ids) - 1
-    counted = Counter(numbers)
-    assert counted[symbols.placeholder] == counted[symbols.opening] == counted[symbols.closing] == n_joins
-    assert tuple(read_nests(numbers, tokenizer.units)) == unit_ids
+    numbers = iter(tokenizer.serialize(unit_ids))
+    assert tuple(read_nest(numbers, tokenizer.units, NestSymbols.after(len(tokenizer.units)))) == unit_ids
+    assert next(numbers, None) is None
 
 
 @given(corpora(), tokenizer_configs(), trees(9), st.sampled_from(Order))

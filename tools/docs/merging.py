@@ -27,7 +27,7 @@ def draw() -> str:
         y = _TOP + step * _ROW
         canvas.line([(28, y - 16), (772, y - 16)], opacity=0.4)
         canvas.text(28, y + 18, f"{step + 1}." if step < N_MERGES else "end", colour=GREY)
-        _draw_trees(canvas, corpus, pieces.owners(), y)
+        _draw_trees(canvas, corpus, pieces.root, y)
         ranked = sorted(pieces.rank(pair) for pair in range(len(pieces.shapes)) if pieces.count[pair])
         _draw_pairs(canvas, corpus, pieces, [pair for *_, pair in ranked], y)
         if ranked:

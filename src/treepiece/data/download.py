@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 import tempfile
 import urllib.error
@@ -14,7 +13,7 @@ from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path, PurePosixPath
 
-from treepiece.errors import DataError, TreepieceError
+from treepiece.errors import DataError
 
 TOPV2_URL = "https://dl.fbaipublicfiles.com/topv2/TOPv2_Dataset.zip"
 TOPV2_SHA256 = "e73a13eb32f67f69c630abde549fa153f288564e2703b71492f04cb59b2cae13"
@@ -41,12 +40,8 @@ def download_topv2(
         _check(archive, url, sha256)
         files = _unpack(archive, folder)
         archive.unlink()
-    except TreepieceError:
-        raise
     except urllib.error.HTTPError as error:
         raise DataError(f"{url}: cannot be fetched: {error.code} {error.reason}") from None
-    except ValueError as error:
-        raise DataError(f"{url}: not an address: {error}") from None
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or error
         raise DataError(f"{url}: cannot be fetched: {reason}; run the command again to continue") from None
@@ -59,13 +54,15 @@ def _fetch(url: str, archive: Path, on_bytes: OnBytes) -> None:
     done = archive.stat().st_size if archive.exists() else 0
     if not url.startswith(("https://", "http://")):
         raise DataError(f"{url}: expected an address that starts with https://")
-    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})  # noqa: S310
     try:
+        request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})  # noqa: S310
         response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)  # noqa: S310
     except urllib.error.HTTPError as error:
         if error.code == 416 and done:
             return  # no bytes are left: the download was complete, and the checksum will verify it
         raise
+    except ValueError as error:
+        raise DataError(f"{url}: not an address: {error}") from None
     with response:
         if response.status != 206:
             done = 0  # the server sends everything again
@@ -102,9 +99,7 @@ def _unpack(archive: Path, folder: Path) -> list[Path]:
             files = []
             for member in members:
                 target = folder / PurePosixPath(member.filename).relative_to(shared)
-                staged = Path(staging) / "file"
-                with contents.open(member) as source, staged.open("wb") as copy:
-                    shutil.copyfileobj(source, copy)
+                staged = contents.extract(member, staging)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(staged, target)
                 files.append(target)

@@ -39,11 +39,10 @@ def _read_pair(pair: Any, place: int) -> Row:  # noqa: ANN401  # any input of th
     try:
         utterance, parse = pair
         frame = Frame.from_brackets(parse, utterance)
-    except (TypeError, ValueError) as error:
-        reason = (
-            error if isinstance(error, TreepieceError) else f"expected an utterance and its parse, got {pair!r:.60}"
-        )
-        raise DataError(f"row {place}: {reason}") from None
+    except TreepieceError as error:
+        raise DataError(f"row {place}: {error}") from None
+    except (TypeError, ValueError):
+        raise DataError(f"row {place}: expected an utterance and its parse, got {pair!r:.60}") from None
     return Row(frame.skeleton, frame, line=place)
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treepiece.errors import DataError, FrameError
-from treepiece.trees.brackets import parse_brackets
+from treepiece.trees.brackets import TOP_OPENINGS, parse_brackets
 from treepiece.trees.flat_json import tree_from_rows
 from treepiece.trees.frame import Frame
-from treepiece.trees.node import TOP_PREFIXES, Node
+from treepiece.trees.node import Node
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _parse_pair(line: str) -> Row:
 
 def _parse_tree(line: str) -> Row:
     (text,) = _split(line, 1, _COLUMNS[1])
-    if text.lstrip().startswith(tuple("[" + prefix for prefix in TOP_PREFIXES)):
+    if text.lstrip().startswith(TOP_OPENINGS):
         return _row(Frame.from_brackets(text))
     return Row(_labels_only(parse_brackets(text, any_label=True)))
 

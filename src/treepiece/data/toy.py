@@ -98,16 +98,13 @@ class ToyGrammar:
     def expand(self, start: str, dice: Dice) -> list[str]:
         """Return the tokens of one random alternative of the phrase `start`, its references replaced by theirs."""
         tokens: list[str] = []
-        self._expand_into(tokens, start, dice)
-        return tokens
-
-    def _expand_into(self, tokens: list[str], name: str, dice: Dice) -> None:
-        phrase = self.phrases[name]
+        phrase = self.phrases[start]
         for part in phrase.alternatives[dice.pick(phrase.limits)]:
             if isinstance(part, str):
                 tokens.append(part)
             elif not part.optional or dice.random() < 0.5:
-                self._expand_into(tokens, part.name, dice)
+                tokens += self.expand(part.name, dice)
+        return tokens
 
 
 def read_phrase(text: str) -> Phrase:

@@ -48,28 +48,26 @@ def fill_placeholders(unit_ids: Sequence[int], vocabulary: Vocabulary, order: Or
     """Return, for each unit of the sequence, the indices of the units that fill its placeholders."""
     unit_ids = _check_ids(unit_ids, len(vocabulary))
     n_placeholders = [vocabulary.n_placeholders[unit_id] for unit_id in unit_ids]
-    n_open = 1
+    fillers: list[list[int]] = [[] for _ in n_placeholders]
+    waiting: deque[int] = deque()  # units with open placeholders, of which the first is filled next
+    wait = waiting.append if order is Order.LEVEL else waiting.appendleft
     for index, n in enumerate(n_placeholders):
-        if not n_open:
+        if waiting:
+            above = waiting[0]
+            fillers[above].append(index)
+            if len(fillers[above]) == n_placeholders[above]:
+                waiting.popleft()
+        elif index:
             raise UnitError(
                 f"units left over: the tree is complete after {index} of {len(unit_ids)} units; "
                 f"remove unit {unit_ids[index]} at index {index} and what follows"
             )
-        n_open += n - 1
+        if n:
+            wait(index)
+    n_open = 1 + sum(n_placeholders) - len(unit_ids)
     if n_open:
         are_open = "1 placeholder is" if n_open == 1 else f"{n_open} placeholders are"
         raise UnitError(f"too few units: {are_open} still open after {len(unit_ids)} units; add units")
-    fillers: list[list[int]] = [[] for _ in n_placeholders]
-    waiting: deque[int] = deque()  # units with open placeholders; the first is filled next, or in pre-order the last
-    take = waiting.popleft if order is Order.LEVEL else waiting.pop
-    for index, n in enumerate(n_placeholders):
-        if waiting:
-            above = waiting[0 if order is Order.LEVEL else -1]
-            fillers[above].append(index)
-            if len(fillers[above]) == n_placeholders[above]:
-                take()
-        if n:
-            waiting.append(index)
     return fillers
 
 
@@ -137,11 +135,3 @@ def write_nests(unit_ids: Sequence[int], vocabulary: Vocabulary) -> list[int]:
             result += [symbols.placeholder, symbols.opening, unit_ids[index]]
             path.append(iter(fillers[index]))
     return result
-
-
-def read_nests(numbers: Sequence[int], vocabulary: Vocabulary) -> list[int]:
-    """Return the units of a sequence with placeholder nests, in pre-order; the inverse of `write_nests`."""
-    unit_ids = [number for number in numbers if number < len(vocabulary)]
-    if write_nests(unit_ids, vocabulary) != list(numbers):
-        raise UnitError("the placeholder nests do not match their units: expected the output of write_nests")
-    return unit_ids

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import SupportsIndex
 
+from treepiece.checks import whole_number
 from treepiece.errors import OptionError, TreeParseError, UnknownLabelError
 from treepiece.tokenizer.folding import CONTINUATION, Widths, fold, fold_node
 from treepiece.trees.node import Node
@@ -42,10 +43,8 @@ class Corpus:
         """Return the corpus of the given trees."""
         counter: Counter[Node] = Counter()
         for item in trees.items() if isinstance(trees, Mapping) else trees:
-            if isinstance(item, tuple):
-                counter[item[0]] += _check_count(item[1])
-            else:
-                counter[item] += 1
+            tree, count = item if isinstance(item, tuple) else (item, 1)
+            counter[tree] += whole_number("the count of a tree", count, 1, _MAX_COUNT)
         if not counter:
             raise OptionError("there are no trees to train on: pass at least one")
         labels: set[str] = set()
@@ -57,13 +56,6 @@ class Corpus:
         folded = tuple(fold(tree) for tree in counter)
         is_folded = any(tree is not before for tree, before in zip(folded, counter, strict=True))
         return cls(folded, tuple(counter.values()), (*sorted(labels), *[CONTINUATION] * is_folded))
-
-
-def _check_count(count: SupportsIndex) -> int:
-    number = count.__index__() if isinstance(count, SupportsIndex) else 0
-    if not 1 <= number <= _MAX_COUNT:
-        raise OptionError(f"the count of a tree must be a whole number, from 1 to {_MAX_COUNT:,}, got {count!r}")
-    return number
 
 
 def check_skeleton(tree: Node) -> None:

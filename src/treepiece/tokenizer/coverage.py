@@ -34,23 +34,17 @@ def evaluate_tokenizer(tokenizer: TreePieceTokenizer, trees: Iterable[Node]) -> 
     """Return the scores of a tokenizer on trees; each distinct tree is encoded and decoded once."""
     counts = Counter(trees)
     encodings = dict(zip(counts, tokenizer.encode_batch(counts, missing_ok=True), strict=True))
-    n_units = n_encoded = failures = unencodable = seen_labels = 0
-    known = tokenizer.units.known_labels
-    for tree, unit_ids in encodings.items():
-        count = counts[tree]
-        if unit_ids is None:
-            unencodable += count
-            seen_labels += count * all(node.label in known for node in tree.nodes())
-            continue
-        n_encoded += count
-        n_units += count * len(unit_ids)
-        failures += count * (tokenizer.decode(unit_ids) != tree)
+    encoded = {tree: unit_ids for tree, unit_ids in encodings.items() if unit_ids is not None}
+    n_encoded = sum(counts[tree] for tree in encoded)
+    n_units = sum(counts[tree] * len(unit_ids) for tree, unit_ids in encoded.items())
+    known = tokenizer.units.known_labels.keys()
+    seen = [tree for tree in counts if tree not in encoded and {node.label for node in tree.nodes()} <= known]
     return TokenizerScores(
         trees=counts.total(),
         base_units=tokenizer.report.base_units if tokenizer.report else None,
         units=len(tokenizer.units),
         units_per_tree=n_units / n_encoded if n_encoded else None,
-        unencodable=unencodable,
-        unencodable_seen_labels=seen_labels,
-        roundtrip_failures=failures,
+        unencodable=counts.total() - n_encoded,
+        unencodable_seen_labels=sum(counts[tree] for tree in seen),
+        roundtrip_failures=sum(counts[tree] for tree, ids in encoded.items() if tokenizer.decode(ids) != tree),
     )

@@ -107,7 +107,8 @@ class Lattice:
         self.owner: Ints = owner[order]
         self.unit: Ints = units[order]
         self.tail_start: Ints = np.concatenate([[0], np.cumsum(n_cuts[order])])
-        cuts = np.array(builder.cuts)[_gather(np.cumsum(n_cuts) - n_cuts, n_cuts, order)]
+        edge = np.repeat(np.argsort(order), n_cuts)  # of each cut, in the new order
+        cuts = np.array(builder.cuts)[np.argsort(edge, kind="stable")]
         self.tail: Ints = cuts & _NODE_MASK
         self.position: Ints = cuts >> _POSITION_SHIFT
         node_order = np.argsort(level, kind="stable")
@@ -115,24 +116,19 @@ class Lattice:
         self.last_edge: Ints = np.empty(self.n_nodes, dtype=np.int64)
         self.last_edge[node_order] = ends
         self.first_edge: Ints = self.last_edge - n_edges
-        self._levels = self._split_levels(level[node_order], node_order)
+        first_nodes = np.flatnonzero(np.diff(level[node_order])) + 1  # of each level but that of NOTHING
+        self._levels = [self._level(nodes) for nodes in np.split(node_order, first_nodes)[1:]]
 
-    def _split_levels(self, level: Ints, nodes: Ints) -> list[_Level]:
-        starts = np.flatnonzero(np.diff(level, prepend=-1))
-        levels = []
-        for lo, hi in zip(starts, [*starts[1:], len(nodes)], strict=True):
-            first, last = self.first_edge[nodes[lo]], self.last_edge[nodes[hi - 1]]
-            tails = slice(self.tail_start[first], self.tail_start[last])
-            levels.append(
-                _Level(
-                    nodes=nodes[lo:hi],
-                    edges=slice(first, last),
-                    tails=tails,
-                    edge_starts=self.first_edge[nodes[lo:hi]] - first,
-                    tail_starts=self.tail_start[first:last] - tails.start,
-                )
-            )
-        return levels[1:]  # without the level of NOTHING
+    def _level(self, nodes: Ints) -> _Level:
+        first, last = self.first_edge[nodes[0]], self.last_edge[nodes[-1]]
+        tails = slice(self.tail_start[first], self.tail_start[last])
+        return _Level(
+            nodes=nodes,
+            edges=slice(first, last),
+            tails=tails,
+            edge_starts=self.first_edge[nodes] - first,
+            tail_starts=self.tail_start[first:last] - tails.start,
+        )
 
     def evaluate(self, weights: Floats, combine: np.ufunc) -> LatticeValues:
         """Return Viterbi values (`combine` is np.maximum) or inside values (np.logaddexp); `weights` are by unit."""
@@ -146,7 +142,7 @@ class Lattice:
 
     def is_possible(self) -> npt.NDArray[np.bool_]:
         """Return which nodes have a partition."""
-        n_units = max(int(self.unit.max(initial=-1)) + 1, 0)
+        n_units = int(self.unit.max()) + 1
         return np.isfinite(self.evaluate(np.zeros(n_units), np.maximum).node)
 
     def best_edges(self, viterbi: LatticeValues) -> Ints:
@@ -254,15 +250,3 @@ def one_hot(edges: Ints, n_edges: int) -> Floats:
     probabilities = np.zeros(n_edges)
     probabilities[edges] = 1.0
     return probabilities
-
-
-def _gather(starts: Ints, lengths: Ints, order: Ints) -> Ints:
-    """Return the indices of ragged runs, in another order.
-
-    >>> _gather(np.array([0, 2]), np.array([2, 3]), np.array([1, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
-    starts, lengths = starts[order], lengths[order]
-    ends = np.cumsum(lengths)
-    indices: Ints = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
-    return indices

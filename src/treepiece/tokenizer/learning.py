@@ -32,10 +32,9 @@ from treepiece.tokenizer.folding import CONTINUATION, folds_properly
 from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import BaseVocabulary, learn_merges
-from treepiece.tokenizer.partitions import Choose, Piece, choose_best, choose_random, read_partition
-from treepiece.tokenizer.shape import CLOSE, Shape, bare, insert_placeholders, remove_placeholders
-from treepiece.tokenizer.vocabulary import Vocabulary
-from treepiece.trees.brackets import quote_label
+from treepiece.tokenizer.partitions import Choose, Piece, choose_best, choose_sampled, read_partition
+from treepiece.tokenizer.shape import Shape, bare, build_node, insert_placeholders, remove_placeholders
+from treepiece.tokenizer.vocabulary import Vocabulary, format_unit
 
 _MAX_THETA = 1_000_000
 
@@ -134,7 +133,8 @@ def train_vocabulary(
     )
     report_to("units", 0, 1)
     if config.expansion is Expansion.PAPER:
-        choose = _choose_sampled(lattice, fit.log_p, config.theta, rng) if config.samples else None
+        # The paper's theta sharpens each step.
+        choose = choose_sampled(lattice.lattice, fit.log_p, config.theta, rng, local=True) if config.samples else None
         patterns = count_patterns(lattice, base, fit.log_p, choose, max(config.samples, 1))
         log_p = _paper_units(corpus, base, fit, patterns)
     else:
@@ -147,11 +147,8 @@ def train_vocabulary(
 
 
 def _report(base: BaseVocabulary, fit: EmResult, labels: tuple[str, ...]) -> TrainingReport:
-    opening = [f"[{quote_label(label)}" for label in labels]
     merged = zip(base.shapes[base.n_labels :], base.counts[base.n_labels :], strict=True)
-    merges = tuple(
-        Merge(" ".join("]" if token == CLOSE else opening[token] for token in shape), count) for shape, count in merged
-    )
+    merges = tuple(Merge(format_unit(build_node(shape, labels)), count) for shape, count in merged)
     n_labels = len(labels) - 1  # without the continuation label
     return TrainingReport(n_labels, len(merges), n_labels + len(merges), fit.objectives, merges)
 
@@ -162,13 +159,6 @@ def match_corpus(corpus: Corpus, matcher: Matcher) -> CorpusLattice:
     trees = [forest.add(tree) for tree in corpus.trees]
     lattice, nodes = matcher.match(forest)
     return CorpusLattice(lattice, np.array([nodes[tree] for tree in trees]), np.array(corpus.counts, float))
-
-
-def _choose_sampled(corpus: CorpusLattice, log_p: Floats, theta: float, rng: np.random.Generator) -> Choose:
-    """Return the choice of random partitions, with the paper's use of theta."""
-    lattice = corpus.lattice
-    probabilities = lattice.tempered_probabilities(lattice.evaluate(log_p, np.logaddexp), theta)
-    return choose_random(lattice, probabilities, rng)
 
 
 def count_patterns(

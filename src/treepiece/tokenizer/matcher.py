@@ -56,20 +56,16 @@ class Matcher:
                 continue
             state, begin = path.pop()
             if token == CLOSE:
-                fragment = self._end_fragment(state)
-                if not path:
-                    break
-                state, outer = path.pop()
-                path.append((self._follow(state, fragment, position + 1 - begin), outer))
+                if self.fragment[state] < 0:
+                    self.fragment[state] = len(self.unit)
+                    self.unit.append(-1)
+                fragment = self.fragment[state]
+                if path:
+                    state, outer = path.pop()
+                    path.append((self._follow(state, fragment, position + 1 - begin), outer))
             else:
                 path.append((self._follow(state, PLACEHOLDER, 1), begin))
         return fragment
-
-    def _end_fragment(self, state: int) -> int:
-        if self.fragment[state] < 0:
-            self.fragment[state] = len(self.unit)
-            self.unit.append(-1)
-        return self.fragment[state]
 
     def _follow(self, state: int, symbol: int, size: int) -> int:
         step = self.step[state]

@@ -70,7 +70,7 @@ class Pieces:
     """The trees of a corpus as pieces, with the count and the occurrences of every pair of adjacent pieces.
 
     Nodes are numbered in pre-order through all trees. An edge is identified by its lower node. It is either inside a
-    piece (`_joined`) or between two pieces; then its pair is the shape that merging the two would give.
+    piece or between two pieces; then its pair is the shape that merging the two would give.
     """
 
     def __init__(self, corpus: Corpus) -> None:
@@ -82,19 +82,19 @@ class Pieces:
         self._changed: set[int] = set()
         self._weight: list[int] = []
         self._parent: list[int] = []
-        self._children: list[list[int]] = []
         self._shape: list[int] = []  # of the piece whose root is this node
         self._n_labels = len(corpus.labels)
         for label in range(self._n_labels):
             self._intern((label, CLOSE))
         self._flatten(corpus)
         n_nodes = len(self._parent)
-        self._root = list(range(n_nodes))  # the root of the piece that contains this node
-        self._joined = [False] * n_nodes
+        self.root = list(range(n_nodes))  # the root of the piece that contains this node
         self._position = [1] * n_nodes  # of an edge in the shape of the upper piece
         self._pair = [-1] * n_nodes
+        self._children: list[list[int]] = [[] for _ in self._parent]
         for node, parent in enumerate(self._parent):
             if parent >= 0:
+                self._children[parent].append(node)
                 self._set_pair(node)
 
     def _flatten(self, corpus: Corpus) -> None:
@@ -107,9 +107,6 @@ class Pieces:
                 self._parent.append(parent)
                 self._weight.append(weight)
                 self._shape.append(label_ids[node.label])
-                self._children.append([])
-                if parent >= 0:
-                    self._children[parent].append(number)
                 stack.extend((child, number) for child in reversed(node.children))  # type: ignore[misc]
 
     def label_counts(self) -> dict[int, int]:
@@ -118,10 +115,6 @@ class Pieces:
         for shape, weight in zip(self._shape, self._weight, strict=True):
             counts[shape] += weight
         return counts
-
-    def owners(self) -> list[int]:
-        """Return the root of the piece that contains each node, for all nodes in pre-order."""
-        return list(self._root)
 
     def rank(self, pair: int) -> tuple[int, int, Shape, int]:
         """Return the sort key of a pair: highest count, then smallest shape, then labels."""
@@ -140,10 +133,10 @@ class Pieces:
                 self._join(node)
 
     def _join(self, node: int) -> None:
-        root = self._root[self._parent[node]]
+        root = self.root[self._parent[node]]
         shape = self._pair[node]
         self._clear_pair(node)
-        self._joined[node] = True
+        self.root[node] = root
         self._shape[root] = shape
         for position, lower in self._edges_down(root):
             self._clear_pair(lower)
@@ -159,8 +152,8 @@ class Pieces:
         path = [iter(self._children[root])]
         while path:
             for child in path[-1]:
-                if self._joined[child]:
-                    self._root[child] = root
+                if self.root[child] != child:
+                    self.root[child] = root
                     position += 1
                     path.append(iter(self._children[child]))
                     break
@@ -170,7 +163,7 @@ class Pieces:
                 position += 1
 
     def _set_pair(self, node: int) -> None:
-        upper = self._shape[self._root[self._parent[node]]]
+        upper = self._shape[self.root[self._parent[node]]]
         key = (upper, self._position[node], self._shape[node])
         pair = self._joins.get(key)
         if pair is None:

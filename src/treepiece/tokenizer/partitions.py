@@ -92,6 +92,16 @@ def choose_random(lattice: Lattice, probabilities: Floats, rng: np.random.Genera
     return choose
 
 
+def choose_sampled(lattice: Lattice, weights: Floats, theta: float, rng: np.random.Generator, *, local: bool) -> Choose:
+    """Return the choice of random edges that draws a partition pi in proportion to p(pi) ** theta.
+
+    With `local`, theta is the exponent of the probability of each edge given its node instead.
+    """
+    inside = lattice.evaluate(weights * (1.0 if local else theta), np.logaddexp)
+    probabilities = lattice.tempered_probabilities(inside, theta) if local else lattice.edge_probabilities(inside)
+    return choose_random(lattice, probabilities, rng)
+
+
 Derivation = tuple[float, int, tuple[int, ...]]
 """The negative score, the edge, and the rank of each tail's derivation."""
 
@@ -168,18 +178,15 @@ class ViterbiEncoder:
         _, first, roots = self._best(self._match(label, children))
         if first < 0:
             return None
-        unit, below = self._unit, self._below
-        if level_order:
-            agenda = [*roots]
-            for root in agenda:
-                agenda += below[root]
-            return (first, *[unit[root] for root in agenda])
         ids = [first]
-        stack = [*roots[::-1]]
-        while stack:
-            root = stack.pop()
-            ids.append(unit[root])
-            stack += below[root][::-1]
+        agenda = deque(roots)
+        while agenda:
+            root = agenda.popleft()
+            ids.append(self._unit[root])
+            if level_order:
+                agenda.extend(self._below[root])
+            else:
+                agenda.extendleft(self._below[root][::-1])
         return tuple(ids)
 
     def _match(self, label: int, children: tuple[int, ...]) -> dict[int, Match]:

@@ -5,7 +5,7 @@ where another unit is attached. With the labels A=0 and B=1 the fragment `[A [B 
 `(0, 1, CLOSE, PLACEHOLDER, CLOSE)`. Equal fragments are equal tuples, and joining two fragments is splicing tuples.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from treepiece.trees.node import Node, TreeBuilder
 
@@ -31,13 +31,9 @@ def insert_placeholders(shape: Shape, positions: Sequence[int]) -> Shape:
     >>> insert_placeholders((0, 1, CLOSE, CLOSE), [1, 3, 3])  # [A [B ] ] gives [A _ [B ] _ _ ]
     (0, -2, 1, -1, -2, -2, -1)
     """
-    tokens: list[int] = []
-    done = 0
-    for position in positions:
-        tokens += shape[done:position]
-        tokens.append(PLACEHOLDER)
-        done = position
-    tokens += shape[done:]
+    tokens = list(shape)
+    for position in reversed(positions):
+        tokens.insert(position, PLACEHOLDER)
     return tuple(tokens)
 
 
@@ -48,16 +44,7 @@ def remove_placeholders(shape: Shape) -> Shape:
 
 def placeholder_parents(shape: Shape) -> tuple[int, ...]:
     """Return the label id of the parent of each placeholder, from left to right."""
-    parents = []
-    path: list[int] = []
-    for token in shape:
-        if token == PLACEHOLDER:
-            parents.append(path[-1])
-        elif token == CLOSE:
-            path.pop()
-        else:
-            path.append(token)
-    return tuple(parents)
+    return tuple(shape[parent] for position, parent in _edges(shape) if shape[position] == PLACEHOLDER)
 
 
 def bare(label: int, n_children: int) -> Shape:
@@ -100,15 +87,20 @@ def count_children(shape: Shape) -> dict[int, int]:
     >>> count_children((0, 1, CLOSE, PLACEHOLDER, CLOSE))  # [A [B ] _ ]
     {0: 2, 1: 0}
     """
-    counts: dict[int, int] = {}
+    counts = {position: 0 for position, token in enumerate(shape) if token >= 0}
+    for _, parent in _edges(shape):
+        counts[parent] += 1
+    return counts
+
+
+def _edges(shape: Shape) -> Iterator[tuple[int, int]]:
+    """Yield the position of each node and placeholder below the root, and the position of its parent."""
     path: list[int] = []
     for position, token in enumerate(shape):
         if token == CLOSE:
             path.pop()
             continue
         if path:
-            counts[path[-1]] += 1
+            yield position, path[-1]
         if token >= 0:
-            counts[position] = 0
             path.append(position)
-    return counts

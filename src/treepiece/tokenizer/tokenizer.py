@@ -23,7 +23,7 @@ from treepiece.tokenizer.learning import (
     train_vocabulary,
 )
 from treepiece.tokenizer.matcher import Matcher
-from treepiece.tokenizer.partitions import ViterbiEncoder, choose_random, nbest_partitions, read_partition
+from treepiece.tokenizer.partitions import ViterbiEncoder, choose_sampled, nbest_partitions, read_partition
 from treepiece.tokenizer.storage import load_vocabulary, save_vocabulary
 from treepiece.tokenizer.vocabulary import Vocabulary
 from treepiece.trees.drawing import outline, svg
@@ -183,9 +183,7 @@ class TreePieceTokenizer:
             raise OptionError(f"rng must be a numpy Generator, such as numpy.random.default_rng(0), got {rng!r:.60}")
         trees = list(trees)
         lattice, roots = self._lattice(trees)
-        inside = lattice.evaluate(self.units.weights * (1.0 if local else theta), np.logaddexp)
-        probabilities = lattice.tempered_probabilities(inside, theta) if local else lattice.edge_probabilities(inside)
-        choose = choose_random(lattice, probabilities, rng)
+        choose = choose_sampled(lattice, self.units.weights, theta, rng, local=local)
         level_order = one_of("order", order, Order) is Order.LEVEL
         return [
             tuple([unit for unit, _ in read_partition(lattice, roots[tree], choose, level_order=level_order)])
@@ -225,16 +223,16 @@ class TreePieceTokenizer:
         """Return the lattice of trees and the node of each; raise if one has no partition."""
         forest = Forest(self.units.known_labels, self.units.widths)
         numbers: dict[Node, int] = {}
-        for tree in trees:
-            if tree not in numbers:
-                check_skeleton(tree)
-                numbers[tree] = forest.add(tree)
+        for tree in dict.fromkeys(trees):
+            check_skeleton(tree)
+            numbers[tree] = forest.add(tree)
         lattice, nodes = self._matcher.match(forest)
+        roots = {tree: nodes[number] for tree, number in numbers.items()}
         possible = lattice.is_possible()
-        for tree, number in numbers.items():
-            if not possible[nodes[number]]:
+        for tree, root in roots.items():
+            if not possible[root]:
                 raise _no_partition(tree)
-        return lattice, {tree: nodes[number] for tree, number in numbers.items()}
+        return lattice, roots
 
 
 def _no_partition(tree: Node) -> UnitError:

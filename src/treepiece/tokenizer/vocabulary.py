@@ -15,7 +15,6 @@ from treepiece.errors import UnitError
 from treepiece.tokenizer.folding import CONTINUATION, Widths
 from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.shape import (
-    CLOSE,
     PLACEHOLDER,
     PLACEHOLDER_WORD,
     Shape,
@@ -90,27 +89,17 @@ class Vocabulary(Sequence[Unit]):
     def find(self, unit: str | Node) -> int:
         """Return the id of a unit, given as text (`[A [B ] _ ]`) or as a tree with `_` for each placeholder."""
         tree = parse_brackets(unit, any_label=True) if isinstance(unit, str) else unit
+        word = next((text for kind, text in tree.events() if kind is Kind.WORD and text != PLACEHOLDER_WORD), None)
+        if word is not None:
+            raise UnitError(f"a unit must contain labels and placeholders ({PLACEHOLDER_WORD}) only, found {word!r}")
         try:
-            return self._ids[self._shape(tree)]
+            return self._ids[tree]
         except KeyError:
             raise UnitError(f"there is no unit {unit!s}: `treepiece tokenizer show` lists all units") from None
 
-    def _shape(self, tree: Node) -> Shape:
-        tokens = []
-        for kind, text in tree.events():
-            if kind is Kind.WORD:
-                if text != PLACEHOLDER_WORD:
-                    raise UnitError(
-                        f"a unit must contain labels and placeholders ({PLACEHOLDER_WORD}) only, found {text!r}"
-                    )
-                tokens.append(PLACEHOLDER)
-            else:
-                tokens.append(self.label_ids[text] if kind is Kind.OPEN else CLOSE)
-        return tuple(tokens)
-
     @cached_property
-    def _ids(self) -> dict[Shape, int]:
-        return {shape: unit_id for unit_id, shape in enumerate(self.shapes)}
+    def _ids(self) -> dict[Node, int]:
+        return {build_node(shape, self.labels): unit_id for unit_id, shape in enumerate(self.shapes)}
 
     @cached_property
     def label_ids(self) -> dict[str, int]:

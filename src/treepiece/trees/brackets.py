@@ -15,7 +15,7 @@ from treepiece.trees.node import TOP_PREFIXES, Event, Kind, Node, build_tree, wr
 
 _BLANKS = " \t\r\n"
 _TOKEN = re.compile(f"[^{_BLANKS}]+")
-_TOP_OPENINGS = tuple("[" + prefix for prefix in TOP_PREFIXES)
+TOP_OPENINGS = tuple("[" + prefix for prefix in TOP_PREFIXES)
 
 
 def parse_brackets(text: str, *, any_label: bool = False) -> Node:
@@ -29,7 +29,7 @@ def parse_brackets(text: str, *, any_label: bool = False) -> Node:
 
 def scan_brackets(text: str, *, any_label: bool = False) -> Iterator[Event]:
     """Yield the events of bracket text; raise if it is not exactly one tree."""
-    openings: tuple[str, ...] = ("[",) if any_label else _TOP_OPENINGS
+    openings: tuple[str, ...] = ("[",) if any_label else TOP_OPENINGS
     path: list[tuple[str, int]] = []
     closed_at = 0
     odd_word = ""
@@ -96,9 +96,8 @@ def format_brackets(tree: Node, *, any_label: bool = False) -> str:
     >>> format_brackets(Node("IN:GET_WEATHER", ["rain", Node("SL:DATE_TIME", ["today"])]))
     '[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]'
     """
-    return write_events(
-        tree, partial(_writable_label, any_label=any_label), partial(_writable_word, any_label=any_label)
-    )
+    openings = ("[",) if any_label else TOP_OPENINGS
+    return write_events(tree, partial(_writable_label, any_label=any_label), partial(_writable_word, openings=openings))
 
 
 def quote_label(label: str) -> str:
@@ -122,8 +121,7 @@ def _writable_label(label: str, *, any_label: bool) -> str:
     return label
 
 
-def _writable_word(word: str, *, any_label: bool) -> str:
-    openings = ("[",) if any_label else _TOP_OPENINGS
+def _writable_word(word: str, *, openings: tuple[str, ...]) -> str:
     if not word or word == "]" or word.startswith(openings) or any(blank in word for blank in _BLANKS):
         raise TreeParseError(
             f"the word {word!r} cannot be written as bracket text: it would parse as something else; use JSON instead"

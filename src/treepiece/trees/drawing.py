@@ -8,8 +8,8 @@ the nodes by unit and shows the edges between units as dotted lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 
 from treepiece.checks import whole_number
@@ -17,25 +17,35 @@ from treepiece.errors import OptionError
 from treepiece.trees.node import Kind, Node
 
 
-@dataclass
+@dataclass(eq=False)
 class Box:
     """A node, or a run of words below a node.
 
-    `parent` is the index of the parent's box. `unit` is the number of the unit that the node belongs to, None if units
-    are not drawn. `n_hidden` counts the nodes below that are not drawn.
+    `unit` is the number of the unit that the node belongs to, None if units are not drawn. `n_hidden` counts the nodes
+    below that are not drawn.
     """
 
     text: str
     is_words: bool
-    parent: int | None
+    parent: Box | None
     depth: int
     unit: int | None = None
     n_hidden: int = 0
+    children: list[Box] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.parent is not None:
+            self.parent.children.append(self)
 
     @property
     def hidden_note(self) -> str:
         """The text that stands for the nodes that are not drawn."""
         return f"… {self.n_hidden:,} more" if self.n_hidden else ""
+
+    @property
+    def inline_words(self) -> Box | None:
+        """The only child if that is a run of words: both go on one line."""
+        return self.children[0] if len(self.children) == 1 and self.children[0].is_words else None
 
 
 def sketch(tree: Node, units: Sequence[int] | None = None, *, max_depth: int = 64, max_boxes: int = 2_000) -> list[Box]:
@@ -43,37 +53,32 @@ def sketch(tree: Node, units: Sequence[int] | None = None, *, max_depth: int = 6
 
     Levels and boxes are limited, because a full drawing of a very deep or wide tree would exhaust the memory.
 
-    >>> [(box.text, box.parent) for box in sketch(Node("A", ["two", "words", Node("B")]))]
-    [('A', None), ('two words', 0), ('B', 0)]
+    >>> [(box.text, box.depth) for box in sketch(Node("A", ["two", "words", Node("B")]))]
+    [('A', 0), ('two words', 1), ('B', 1)]
     """
     whole_number("max_depth", max_depth, 1)
+    if units is not None and len(units) != tree.n_nodes:
+        raise OptionError(f"there are units for {len(units)} nodes but the tree has {tree.n_nodes}")
     boxes: list[Box] = []
-    path: list[int] = []  # the boxes of the open nodes
-    n_skipped = 0  # the number of open nodes without a box
-    n_nodes = 0
+    path: list[Box] = []  # of the open nodes; for a node without a box, that of the node above
+    numbers = iter(() if units is None else units)
     for kind, text in tree.events():
         if kind is Kind.CLOSE:
-            if n_skipped:
-                n_skipped -= 1
-            else:
-                path.pop()
+            path.pop()
             continue
-        is_full = n_skipped or len(path) >= max_depth or len(boxes) >= max_boxes
+        is_full = len(path) >= max_depth or len(boxes) >= max_boxes  # where it is, it also is below
         if kind is Kind.OPEN:
-            unit = units[n_nodes] if units is not None and n_nodes < len(units) else None
-            n_nodes += 1
+            unit = next(numbers, None)
             if is_full:
-                n_skipped += 1
-                boxes[path[-1]].n_hidden += 1
+                path[-1].n_hidden += 1
+                path.append(path[-1])
             else:
                 boxes.append(Box(text, False, path[-1] if path else None, len(path), unit))
-                path.append(len(boxes) - 1)
-        elif not is_full and boxes[-1].is_words and boxes[-1].parent == path[-1]:
+                path.append(boxes[-1])
+        elif not is_full and boxes[-1].is_words and boxes[-1].parent is path[-1]:
             boxes[-1].text += " " + text
         elif not is_full:
             boxes.append(Box(text, True, path[-1], len(path)))
-    if units is not None and len(units) != n_nodes:
-        raise OptionError(f"there are units for {len(units)} nodes but the tree has {n_nodes}")
     return boxes
 
 
@@ -101,43 +106,25 @@ def outline(
     └┄┄ C              2
     """
     boxes = sketch(tree, units, max_depth=max_depth)
-    is_last = _last_children(boxes)
-    inline = _inline_words(boxes)
-    written = set(inline.values())
+    mark = '"' if quote else ""
     rails: list[str] = []
     lines: list[tuple[str, str, Box]] = []
-    for place, box in enumerate(boxes):
-        if place in written:
+    for box in boxes:
+        above = box.parent
+        if above is not None and box is above.inline_words:
             continue
         del rails[max(box.depth - 1, 0) :]
         branch = ""
-        if box.parent is not None:
-            above = boxes[box.parent]
+        if above is not None:
+            is_last = box is above.children[-1]
             dash = "┄┄" if box.unit != above.unit and not box.is_words else "──"
-            branch = "".join(rails) + ("└" if is_last[place] else "├") + dash + " "
-            rails.append("    " if is_last[place] else "│   ")
-        mark = '"' if quote else ""
-        words = f" {mark}{boxes[inline[place]].text}{mark}" if place in inline else ""
-        text = f"{mark}{box.text}{mark}" if box.is_words else box.text + words
+            branch = "".join(rails) + ("└" if is_last else "├") + dash + " "
+            rails.append("    " if is_last else "│   ")
+        text = f"{mark}{box.text}{mark}" if box.is_words else box.text
+        if box.inline_words:
+            text += f" {mark}{box.inline_words.text}{mark}"
         lines.append((branch, " ".join(filter(None, (text, box.hidden_note))).translate(_PLAIN), box))
     return "\n".join(_finish(lines, colour=colour))
-
-
-def _last_children(boxes: Sequence[Box]) -> list[bool]:
-    last: dict[int | None, int] = {box.parent: place for place, box in enumerate(boxes)}
-    return [last[box.parent] == place for place, box in enumerate(boxes)]
-
-
-def _inline_words(boxes: Sequence[Box]) -> dict[int, int]:
-    """Return, for each box whose only child is a run of words, the index of that run: both go on one line."""
-    n_children: dict[int | None, int] = {}
-    for box in boxes:
-        n_children[box.parent] = n_children.get(box.parent, 0) + 1
-    return {
-        box.parent: place
-        for place, box in enumerate(boxes)
-        if box.is_words and box.parent is not None and n_children[box.parent] == 1
-    }
 
 
 def _finish(lines: Sequence[tuple[str, str, Box]], *, colour: bool) -> list[str]:
@@ -169,62 +156,52 @@ def svg(tree: Node, units: Sequence[int] | None = None) -> str:
     True
     """
     boxes = sketch(tree, units, max_boxes=500)
-    widths = [len(_shown(box)) * _CHAR + 16 for box in boxes]
-    centres, total = _lay_out(boxes, widths)
+    centres, total = _lay_out(boxes)
     height = max(box.depth for box in boxes) * _LEVEL + _HEIGHT + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {total:.0f} {height}" width="{total:.0f}" '
         f'height="{height}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">',
         f"<title>{_text(boxes[0].text)}</title>",
     ]
-    for place, box in enumerate(boxes):
-        if box.parent is not None:
-            parts.append(_edge(boxes, centres, place))
-    for box, width, centre in zip(boxes, widths, centres, strict=True):
-        parts += _box(box, width, centre)
+    parts += [_edge(box.parent, box, centres) for box in boxes if box.parent is not None]
+    for box in boxes:
+        parts += _box(box, centres[box])
     return "\n".join([*parts, "</svg>"])
 
 
-def _lay_out(boxes: Sequence[Box], widths: Sequence[float]) -> tuple[list[float], float]:
+def _lay_out(boxes: Sequence[Box]) -> tuple[dict[Box, float], float]:
     """Return the centre of each box and the width of the drawing.
 
     Leaves are side by side and parents are centred above their children. A parent that is wider than its children
     pushes what follows to the right.
     """
-    children: list[list[int]] = [[] for _ in boxes]
-    for place, box in enumerate(boxes):
-        if box.parent is not None:
-            children[box.parent].append(place)
-    room = [0.0] * len(boxes)  # the width of each box with everything below it
-    below = [0.0] * len(boxes)  # the width of its children side by side
-    for place in reversed(range(len(boxes))):
-        below[place] = sum(room[child] + _GAP for child in children[place]) - (_GAP if children[place] else 0)
-        room[place] = max(widths[place], below[place])
-    left = [0.0] * len(boxes)
-    left[0] = 8.0
-    centres = [0.0] * len(boxes)
-    for place in range(len(boxes)):
-        centres[place] = left[place] + room[place] / 2
-        at = centres[place] - below[place] / 2
-        for child in children[place]:
+    room: dict[Box, float] = {}  # the width of each box with everything below it
+    below: dict[Box, float] = {}  # the width of its children side by side
+    for box in reversed(boxes):
+        below[box] = sum(room[child] + _GAP for child in box.children) - (_GAP if box.children else 0)
+        room[box] = max(_width(box), below[box])
+    left = {boxes[0]: 8.0}
+    centres: dict[Box, float] = {}
+    for box in boxes:
+        centres[box] = left[box] + room[box] / 2
+        at = centres[box] - below[box] / 2
+        for child in box.children:
             left[child] = at
             at += room[child] + _GAP
-    return centres, room[0] + 16
+    return centres, room[boxes[0]] + 16
 
 
-def _edge(boxes: Sequence[Box], centres: Sequence[float], place: int) -> str:
-    box = boxes[place]
-    assert box.parent is not None  # only the root has no edge
-    is_cut = not box.is_words and box.unit != boxes[box.parent].unit
-    dash = ' stroke-dasharray="4 4"' if is_cut else ""
-    top = 8 + boxes[box.parent].depth * _LEVEL + _HEIGHT
+def _edge(above: Box, box: Box, centres: Mapping[Box, float]) -> str:
+    dash = ' stroke-dasharray="4 4"' if box.unit != above.unit and not box.is_words else ""
+    top = 8 + above.depth * _LEVEL + _HEIGHT
     return (
-        f'<line x1="{centres[box.parent]:.1f}" y1="{top}" x2="{centres[place]:.1f}" y2="{8 + box.depth * _LEVEL}" '
+        f'<line x1="{centres[above]:.1f}" y1="{top}" x2="{centres[box]:.1f}" y2="{8 + box.depth * _LEVEL}" '
         f'stroke="#8a94a3"{dash}/>'
     )
 
 
-def _box(box: Box, width: float, centre: float) -> list[str]:
+def _box(box: Box, centre: float) -> list[str]:
+    width = _width(box)
     top = 8 + box.depth * _LEVEL
     label = f'<text x="{centre:.1f}" y="{top + 16}" text-anchor="middle"'
     if box.is_words:
@@ -235,6 +212,10 @@ def _box(box: Box, width: float, centre: float) -> list[str]:
         'stroke="#8a94a3"/>',
         f'{label} fill="#1c2430">{_text(_shown(box))}</text>',
     ]
+
+
+def _width(box: Box) -> float:
+    return len(_shown(box)) * _CHAR + 16
 
 
 def _shown(box: Box) -> str:

@@ -43,38 +43,33 @@ def tree_from_rows(rows: object) -> Node:
     """Return the tree of a list of rows; the inverse of `tree_to_rows`."""
     if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
         raise TreeParseError(f"a tree in JSON must be a non-empty list of nodes, got {rows!r:.60}")
-    children: list[list[int]] = [[] for _ in rows]
-    labels: list[str | None] = []
     for place, row in enumerate(rows):
-        text, is_node = _row_text(row, place)
-        labels.append(text if is_node else None)
+        _check_row(row, place)
         if place:
-            children[_parent(row, place, labels)].append(place)
-        elif not is_node or "parent" in row:
+            _check_parent(rows, place)
+        elif "word" in row or "parent" in row:
             raise TreeParseError("node 0: the first row must be the root, with a label and no parent")
     # Parents precede their children, so in reverse every child is built before its parent.
-    built: list[Node | str] = [""] * len(rows)
-    for place in range(len(rows) - 1, -1, -1):
-        label = labels[place]
-        built[place] = rows[place]["word"] if label is None else Node(label, [built[c] for c in children[place]])
-    root = built[0]
-    assert isinstance(root, Node)  # row 0 was checked to be a label
-    return root
+    children: list[list[Node | str]] = [[] for _ in rows]  # of each node, from right to left
+    for place in range(len(rows) - 1, 0, -1):
+        row = rows[place]
+        child = row["word"] if "word" in row else Node(row["label"], reversed(children[place]))
+        children[row["parent"]].append(child)
+    return Node(rows[0]["label"], reversed(children[0]))
 
 
-def _row_text(row: object, place: int) -> tuple[str, bool]:
+def _check_row(row: object, place: int) -> None:
     if isinstance(row, dict):
         for key in ("label", "word"):
             text = row.get(key)
             if isinstance(text, str) and text and row.keys() <= {key, "parent"}:
-                return text, key == "label"
+                return
     raise TreeParseError(f"node {place}: expected {{'label' or 'word': text, 'parent': number}}, got {row!r:.80}")
 
 
-def _parent(row: NodeRow, place: int, labels: Sequence[str | None]) -> int:
-    parent = row.get("parent")
+def _check_parent(rows: Sequence[NodeRow], place: int) -> None:
+    parent = rows[place].get("parent")
     if not isinstance(parent, int) or isinstance(parent, bool) or not 0 <= parent < place:
         raise TreeParseError(f"node {place}: 'parent' must be the index of an earlier node, got {parent!r}")
-    if labels[parent] is None:
+    if "word" in rows[parent]:
         raise TreeParseError(f"node {place}: its parent, row {parent}, is a word and cannot have children")
-    return parent

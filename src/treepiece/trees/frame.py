@@ -16,7 +16,7 @@ from treepiece.errors import FrameError
 from treepiece.trees.align import Span, align_words, covered, covering, cut_words, in_order
 from treepiece.trees.brackets import format_brackets, scan_brackets
 from treepiece.trees.flat_json import tree_from_rows, tree_to_rows
-from treepiece.trees.node import Event, Kind, Node, TreeBuilder, build_tree, is_slot
+from treepiece.trees.node import Event, Kind, Node, build_tree, is_slot
 
 
 class Leaf(NamedTuple):
@@ -216,14 +216,8 @@ def _shared_skeleton(outline: tuple[str | None, ...]) -> Node:
     The rows of a data set share a few thousand skeletons, which share subtrees. Building each of them once saves time,
     and comparing two of them is comparing identities.
     """
-    builder = TreeBuilder(_shared_node)
-    for label in outline:
-        if label is None:
-            builder.close()
-        else:
-            builder.open(label)
-    assert builder.root is not None  # the outline of a complete traversal
-    return builder.root
+    events = ((Kind.CLOSE, "") if label is None else (Kind.OPEN, label) for label in outline)
+    return build_tree(events, _shared_node)
 
 
 _shared_node = lru_cache(maxsize=1 << 16)(Node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from itertools import accumulate
 from typing import NoReturn, final
 
 INTENT_PREFIX = "IN:"
@@ -156,14 +157,8 @@ class Node:
         >>> Node("A", [Node("B"), Node("C", [Node("D")])]).depth
         3
         """
-        deepest = here = 0
-        for kind, _ in self.events():
-            if kind is Kind.OPEN:
-                here += 1
-                deepest = max(deepest, here)
-            elif kind is Kind.CLOSE:
-                here -= 1
-        return deepest
+        steps = {Kind.OPEN: 1, Kind.WORD: 0, Kind.CLOSE: -1}
+        return max(accumulate(steps[kind] for kind, _ in self.events()))
 
 
 def write_events(tree: Node, write_label: Callable[[str], str], write_word: Callable[[str], str]) -> str:
@@ -212,9 +207,11 @@ class TreeBuilder:
             self.root = node
 
 
-def build_tree(events: Iterable[tuple[Kind | str, str]]) -> Node:
-    """Return the tree with the given events; the inverse of `Node.events`."""
-    builder = TreeBuilder()
+def build_tree(
+    events: Iterable[tuple[Kind | str, str]], make: Callable[[str, tuple[Node | str, ...]], Node] = Node
+) -> Node:
+    """Return the tree with the given events; the inverse of `Node.events`. `make` creates each node."""
+    builder = TreeBuilder(make)
     for kind, text in events:
         match Kind(kind):
             case Kind.OPEN:
