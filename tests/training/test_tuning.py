@@ -77,12 +77,14 @@ def test_the_fitted_threshold_has_the_best_value_of_all(trained, examples):
     config = tune_reranking(collect(trained.model, examples, DecodingConfig()), DecodingConfig())
     assert config.reranker_weight in WEIGHTS
 
+    greedy = [answer(trained, example, replace(config, rerank_threshold=0.0)) for example in examples]
+    p = np.exp([one.unit_log_p for one in greedy])
+
     def value(threshold):
         settings = replace(config, rerank_threshold=threshold)
         found = [answer(trained, example, settings) for example in examples]
         right = sum(is_right(example, one) for example, one in zip(examples, found, strict=True))
-        p = [answer(trained, example, replace(config, rerank_threshold=0.0)).unit_log_p for example in examples]
-        return right - PRICE * sum(np.exp(p) < threshold)
+        return right - PRICE * sum(p < threshold)
 
     assert value(config.rerank_threshold) == pytest.approx(max(map(value, THRESHOLDS)))
 
