@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from contextlib import closing
+from importlib.metadata import version
 
 import pytest
 from doc_blocks import PAGES, ROOT, BlockError, read_blocks
@@ -96,6 +97,8 @@ def test_a_block_that_is_wrong_is_noticed(code, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_made_is_up_to_date(name):
+    if name == "cli.md" and not version("typer").startswith("0.29."):
+        pytest.skip("docs/cli.md is written with typer 0.29: pip install 'treepiece[docs]'")
     assert (DOCS / name).read_text(encoding="utf-8") == MADE[name](), "run `python -m tools.docs`"
 
 
