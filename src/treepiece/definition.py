@@ -124,9 +124,10 @@ class Definition:
             if not is_valid(value[name]):
                 raise BundleError(f"model.{name}: not what a model can have: {value[name]!r:.60}")
         for part, kind in (("decoder", DecoderConfig), ("extensions", Extensions)):
-            for name in (one.name for one in fields(kind)):
-                if name not in value[part]:
-                    raise BundleError(f"model.{part}.{name}: missing")
+            known = {one.name for one in fields(kind)}
+            for name in sorted(known ^ value[part].keys()):
+                fault = "missing" if name in known else "not known: upgrade treepiece"
+                raise BundleError(f"model.{part}.{name}: {fault}")
         pairs = frozenset((parent, child) for parent, child in value["pairs"])
         for label in {label for pair in pairs for label in pair} - {None, *value["labels"]}:
             raise BundleError(f"model.pairs: the label {label!r:.60} is not among model.labels")

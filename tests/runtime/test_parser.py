@@ -289,6 +289,7 @@ def changed(value, path, new):
         ("config.json", ["model", "labels"], [1, 2], "config.json: model.labels: not what a model can have"),
         ("config.json", ["model", "kind"], "rnn", "config.json: model.kind: not what a model can have"),
         ("config.json", ["model", "extensions"], {"reranker": 1}, "config.json: model.extensions: not what"),
+        ("config.json", ["model", "extensions", "more"], True, "config.json: model.extensions.more: not known"),
         ("config.json", ["model", "decoder", "n_heads"], 0, "config.json: model.decoder: n_heads must be"),
         (
             "config.json",

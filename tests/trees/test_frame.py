@@ -116,6 +116,7 @@ def test_parts_that_do_not_fit(words, skeleton, spans, message):
         ({"words": "ab"}, "'words' as a list of non-empty strings"),
         ({"words": ["a", ""]}, "'words' as a list of non-empty strings"),
         ({"utterance": 3}, "'utterance' as a string"),
+        ({"spans": ""}, "'spans' as a list of [start, end] pairs"),
         ({"spans": [[0]]}, "'spans' as a list of [start, end] pairs"),
         ({"spans": [[0, True]]}, "'spans' as a list of [start, end] pairs"),
         ({"utterance": "other"}, "they must be equal up to whitespace"),

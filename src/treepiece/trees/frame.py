@@ -164,7 +164,7 @@ class Frame:
             raise FrameError(
                 "a frame in JSON must have 'utterance' as a string and 'words' as a list of non-empty strings"
             )
-        if not isinstance(spans, Sequence) or not all(_is_pair(span) for span in spans):
+        if not isinstance(spans, list | tuple) or not all(_is_pair(span) for span in spans):
             raise FrameError("a frame in JSON must have 'spans' as a list of [start, end] pairs of integers")
         frame = cls(tuple(words), tree_from_rows(value["skeleton"]), tuple(Span(*span) for span in spans), utterance)
         frame._check_utterance()
