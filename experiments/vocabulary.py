@@ -1,10 +1,12 @@
 """How ways to train the tokenizer compare on TOPv2, as a table in Markdown.
 
-    python -m experiments vocabulary [--json]
+    python -m experiments vocabulary [--readings] [--json]
 
 The first line says how large and repetitive the train split is. Vocabularies are learned on the train split and
 counted on the eval split. A tree with a label that train does not have (two of the 17,160) cannot be encoded by any of
 them and is left out of the last column. With --json there are also the seconds that each training took.
+
+--readings compares other readings of the paper, whose expansion has 2,153 units: without samples (K0 = 0) and with.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +60,56 @@ WAYS = {
 }
 
 
+def sort_children(tree: Node) -> Node:
+    """Return a tree with the children of each node in alphabetical order.
+
+    >>> sort_children(Node("A", [Node("C"), Node("B")]))
+    Node('[A [B ] [C ] ]')
+    """
+    children = map(sort_children, (child for child in tree.children if isinstance(child, Node)))
+    return Node(tree.label, sorted(children, key=str))
+
+
+def frequent(trees: Iterable[Node], least: int) -> list[Node]:
+    """Return the trees that occur so often."""
+    counts = Counter(trees)
+    return [tree for tree, count in counts.items() if count >= least for _ in range(count)]
+
+
+_PAPER = TokenizerConfig(expansion=Expansion.PAPER)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A way to read the paper: settings, which trees are learned from, and how every tree is written."""
+
+    config: TokenizerConfig = _PAPER
+    select: Callable[[Sequence[Node]], list[Node]] = list
+    rewrite: Callable[[Node], Node] = lambda tree: tree
+
+
+READINGS = {
+    "as it is": Reading(),
+    "theta0 = 1": Reading(replace(_PAPER, theta=1.0)),
+    "762 merges": Reading(replace(_PAPER, merges=762)),
+    "each distinct tree once": Reading(select=lambda trees: list(dict.fromkeys(trees))),
+    "trees that occur twice": Reading(select=lambda trees: frequent(trees, 2)),
+    "trees that occur five times": Reading(select=lambda trees: frequent(trees, 5)),
+    "children in alphabetical order": Reading(rewrite=sort_children),
+}
+
+
+def compare_readings(topv2: Path) -> dict[str, dict[str, Any]]:
+    """Return the scores of each reading by name, without samples and with those of the paper."""
+    train, held_out = skeletons_of_split(topv2, "train"), skeletons_of_split(topv2, "eval")
+    result: dict[str, dict[str, Any]] = {}
+    for name, reading in READINGS.items():
+        learned, counted = ([reading.rewrite(tree) for tree in trees] for trees in (reading.select(train), held_out))
+        ways = {f"K0 = {samples}": replace(reading.config, samples=samples) for samples in (0, _PAPER.samples)}
+        result[name] = {way: measure(config, learned, counted)[0].to_json() for way, config in ways.items()}
+    return result
+
+
 def measure(config: TokenizerConfig, train: Sequence[Node], held_out: Sequence[Node]) -> tuple[TokenizerScores, float]:
     """Return the scores of a tokenizer on trees that it was not trained on, and the seconds that its training took."""
     start = time.perf_counter()
@@ -77,14 +131,18 @@ def compare(topv2: Path) -> dict[str, Any]:
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     add_topv2(parser)
+    parser.add_argument("--readings", action="store_true", help="compare other readings of the paper")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: Namespace) -> None:
     """Train, count and print."""
-    result = compare(args.topv2)
+    result = compare_readings(args.topv2) if args.readings else compare(args.topv2)
     if args.json:
         print(json.dumps(result))
+        return
+    if args.readings:
+        _print_readings(result)
         return
     print("Train:", ", ".join(f"{name} {value:,}" for name, value in result.pop("train").items()), end="\n\n")
     print("| vocabulary | units | units a tree | unencodable |")
@@ -92,3 +150,12 @@ def run(args: Namespace) -> None:
     for name, way in result.items():
         rate = way["unencodable_seen_labels"] / way["trees"]
         print(f"| {name} | {way['units']:,} | {way['units_per_tree']:.3f} | {rate:.2%} |")
+
+
+def _print_readings(result: Mapping[str, Mapping[str, Any]]) -> None:
+    ways = [f"{what}, {name}" for name in next(iter(result.values())) for what in ("units", "unencodable")]
+    print("| reading |", " | ".join(ways), "|")
+    print("|---" + "|---:" * len(ways) + "|")
+    for name, found in result.items():
+        values = [f"{one['units']:,} | {one['unencodable_seen_labels'] / one['trees']:.2%}" for one in found.values()]
+        print(f"| {name} |", " | ".join(values), "|")
