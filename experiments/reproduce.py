@@ -7,6 +7,7 @@ latency, bundled, extensions, merges, low-resource, ablations, report. --plan li
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -135,7 +136,7 @@ def plan_parts(args: Namespace) -> list[Part]:
         files = [low_resource_file(one, split, k) for one in TARGETS for split in ("train", "valid") for k in args.spis]
         check_files(args.topv2, files)
         parts += [_source_part(kind, args) for kind in LOW_RESOURCE_KINDS]
-        choices = [(kind, domain, k) for k in sorted(args.spis) for domain in TARGETS for kind in LOW_RESOURCE_KINDS]
+        choices = itertools.product(range(args.seeds), sorted(args.spis), TARGETS, LOW_RESOURCE_KINDS)
         parts += [_target_part(*choice, args) for choice in choices]
     if _wants(args, "ablations"):
         parts += [_ablation_part(name, args) for name in args.variants]
@@ -362,14 +363,14 @@ def _source_part(kind: str, args: Namespace) -> Part:
     return Part(f"low-resource-{kind}-source", title, inputs, train, keeps=True)
 
 
-def _target_part(kind: str, domain: str, spis: int, args: Namespace) -> Part:
+def _target_part(seed: int, spis: int, domain: str, kind: str, args: Namespace) -> Part:
     """Return the part that continues the training of a source model with a few rows of a new domain, and scores it.
 
     The best epoch is chosen on the validation rows that belong to the few. In TOPv2 these are rows of the eval split:
     6 % of the domain's with 10 samples per intent and slot, most of them with 1,000. So the scores on the other eval
     rows, which nothing was chosen on, are kept beside those on all.
     """
-    settings = read_settings(args.recipes / f"low-resource-target-{kind}.yaml", {})
+    settings = read_settings(args.recipes / f"low-resource-target-{kind}.yaml", {"seed": seed} if seed else {})
     files = [low_resource_file(domain, split, spis) for split in ("train", "valid")]
     source = f"low-resource-{kind}-source"
 
@@ -388,8 +389,8 @@ def _target_part(kind: str, domain: str, spis: int, args: Namespace) -> Part:
         }
 
     inputs = {"recipe": settings, "data": file_digest(args.topv2, [*files, f"{domain}_eval.tsv"])}
-    title = f"train the {NAMES[kind]} parser on {domain}, {spis} samples per intent and slot"
-    return Part(f"low-resource-{kind}-{domain}-{spis}", title, inputs, adapt, (source,))
+    title = f"train the {NAMES[kind]} parser on {domain}, {spis} samples per intent and slot, seed {seed}"
+    return Part(f"low-resource-{kind}-{domain}-{spis}-{seed}", title, inputs, adapt, (source,))
 
 
 def _score_target(folder: Path, rows: Sequence[Row], validation: Sequence[Row]) -> Json:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from experiments.parts import Json
 from experiments.plotting import KINDS, draw_few_rows, draw_passes
-from experiments.report.markdown import NONE, number, percent, section, table
+from experiments.report.markdown import number, percent, section, table
 from experiments.report.results import Results
 
 _PASSES = """\
@@ -25,8 +26,8 @@ Training on the {trees:,} skeletons of the train split takes {train:.2f} s, and 
 takes {encode:.3f} s and {sentencepiece_encode:.3f} s."""
 _FEW_ROWS = """\
 A model of the six other domains continues training with a few rows of a domain that it has never seen, the low-resource
-splits of TOPv2 (SPIS: samples per intent and slot), and is scored in PyTorch on all eval rows of that domain. One model
-each.
+splits of TOPv2 (SPIS: samples per intent and slot), and is scored in PyTorch on all eval rows of that domain. Where
+there are several runs, with different seeds, the table has their mean and their range.
 
 The best epoch was chosen on the validation rows of the same split. TOPv2 has taken those from its eval split, so the
 scores on all eval rows flatter, the more so the larger the split. "Fresh" is the EM on the eval rows that were not
@@ -91,35 +92,34 @@ def few_rows(results: Results, figures: Path) -> str:
 
 
 def _few_rows_table(found: Sequence[Json]) -> str:
-    cells: dict[tuple[str, int], dict[str, Json]] = defaultdict(dict)
+    cells: dict[tuple[str, int], dict[str, list[Json]]] = defaultdict(lambda: defaultdict(list))
     for result in found:
-        cells[result["domain"], result["spis"]][result["kind"]] = result
+        cells[result["domain"], result["spis"]][result["kind"]].append(result)
     kinds = [kind for kind in KINDS if any(kind in here for here in cells.values())]
     head = ["domain", "SPIS", "rows", "eval rows", "fresh rows"]
     head += [f"{KINDS[kind]} {score}" for kind in kinds for score in ("EM", "EM-S", "fresh EM")]
     rows = []
     for (domain, spis), here in sorted(cells.items()):
-        first = next(iter(here.values()))
+        first = next(iter(here.values()))[0]
         counts = first["rows"], first["scores"]["rows"], (first["scores"]["fresh"] or {"rows": 0})["rows"]
-        scores = [cell for kind in kinds for cell in _few_scores(here.get(kind))]
+        scores = [cell for kind in kinds for cell in _few_scores(here[kind])]
         rows.append([domain, str(spis), *(f"{count:,}" for count in counts), *scores])
     return table(head, rows)
 
 
-def _few_scores(result: Json | None) -> list[str]:
-    if result is None:
-        return [NONE] * 3
-    scores = result["scores"]
-    fresh = percent([scores["fresh"]["em"]], 1) if scores["fresh"] else "no rows"
-    return [percent([scores["em"]], 1), percent([scores["em_s"]], 1), fresh]
+def _few_scores(results: Sequence[Json]) -> list[str]:
+    scores = [result["scores"] for result in results]
+    fresh = [one["fresh"]["em"] for one in scores if one["fresh"]]
+    whole = [percent([one[name] for one in scores], 1) for name in ("em", "em_s")]
+    return [*whole, percent(fresh, 1) if fresh or not scores else "no rows"]
 
 
 def _curves(found: Sequence[Json]) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """Return EM against samples per intent and slot, by domain and by the name of the parser."""
-    curves: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
+    """Return mean EM against samples per intent and slot, by domain and by the name of the parser."""
+    points: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in sorted(found, key=lambda one: (list(KINDS).index(one["kind"]), int(one["spis"]))):
-        curves[result["domain"], KINDS[result["kind"]]].append((result["spis"], 100 * result["scores"]["em"]))
-    return curves
+        points[result["domain"], KINDS[result["kind"]]][result["spis"]].append(100 * result["scores"]["em"])
+    return {name: [(spis, fmean(values)) for spis, values in curve.items()] for name, curve in points.items()}
 
 
 def ablations(results: Results) -> str:

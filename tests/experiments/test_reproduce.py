@@ -20,7 +20,7 @@ SCORED = {"scores-treepiece-0", "scores-ar-0", "scores-nar-0"}
 COMPARED = ("extensions-label-logits-0", "extensions-reranker-0", "merges-0-0")
 TRAINED |= {f"{name}-train" for name in COMPARED}
 SCORED |= {f"{name}-scores" for name in COMPARED}
-FEW = {f"low-resource-{kind}-{domain}-10" for kind in ("treepiece", "ar") for domain in ("reminder", "weather")}
+FEW = {f"low-resource-{kind}-{domain}-10-0" for kind in ("treepiece", "ar") for domain in ("reminder", "weather")}
 ALL = (
     TRAINED
     | SCORED
@@ -68,7 +68,7 @@ def test_scores_are_of_the_whole_eval_split(done, results):
 
 
 def test_few_rows_are_scored_with_and_without_those_that_were_validated_with(done, results):
-    result = results(done, "low-resource-treepiece-weather-10")
+    result = results(done, "low-resource-treepiece-weather-10-0")
     assert (result["rows"], result["validation_rows"]) == (3, 2)
     assert result["scores"]["fresh"]["rows"] == result["scores"]["rows"] - 2
 
@@ -76,7 +76,7 @@ def test_few_rows_are_scored_with_and_without_those_that_were_validated_with(don
 def test_the_plan_does_nothing(reproduce, tmp_path, capsys):
     assert reproduce(tmp_path / "work", "--plan", "--seeds", 2) == 0
     said = capsys.readouterr().err
-    for name in ("train-nar-1", "low-resource-ar-weather-10", "latency"):
+    for name in ("train-nar-1", "low-resource-ar-weather-10-1", "latency"):
         assert name in said
     assert not (tmp_path / "work").exists()
 
