@@ -54,6 +54,7 @@ ABLATIONS: dict[str, Json] = {
     "no label smoothing": {"label_smoothing": 0.0},
     "sampled partitions": {"units": {"sampling": 0.5}},
     "word embeddings trained": {"freeze_word_embeddings": False},
+    "whole units": {"tokenizer": {"expansion": "whole"}},
     "0 merges": {"tokenizer": {"merges": 0}},
     "100 merges": {"tokenizer": {"merges": 100}},
     "2000 merges": {"tokenizer": {"merges": 2000}},

@@ -54,6 +54,7 @@ WAYS = {
     "default (hard EM)": TokenizerConfig(),
     "default, sampled EM": TokenizerConfig(em=EmMethod.SAMPLED),
     "default, exact EM": TokenizerConfig(em=EmMethod.EXACT),
+    "whole": TokenizerConfig(expansion=Expansion.WHOLE),
     "default, 0 merges": TokenizerConfig(merges=0),
     "default, 100 merges": TokenizerConfig(merges=100),
     "default, 2,000 merges": TokenizerConfig(merges=2000),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from treepiece.evaluation.outcomes import Outcome
 from treepiece.tokenizer.corpus import Corpus
 from treepiece.tokenizer.em import EmMethod
-from treepiece.tokenizer.learning import TokenizerConfig
+from treepiece.tokenizer.learning import Expansion, TokenizerConfig
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.align import Span
 from treepiece.trees.frame import Frame, leaf_labels
@@ -44,6 +44,7 @@ def tokenizer_configs() -> st.SearchStrategy[TokenizerConfig]:
         merges=st.integers(0, 8),
         em=st.sampled_from(EmMethod),
         em_iterations=st.just(3),
+        expansion=st.sampled_from([Expansion.DEFAULT, Expansion.WHOLE]),
         min_count=st.integers(1, 3),
         samples=st.integers(1, 3),
     )

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,16 @@ def test_the_papers_expansion_encodes_or_says_that_it_cannot(corpus, config, tre
         assert tokenizer.encode(tree, missing_ok=True) is None
     for known in corpus.trees:
         assert tokenizer.decode(tokenizer.encode(known)) == known
+
+
+@given(corpora(), tokenizer_configs())
+def test_units_of_the_whole_expansion_keep_all_children_or_none(corpus, config):
+    units = train_tokenizer(corpus, replace(config, expansion=Expansion.WHOLE)).units
+    for unit in units:
+        assert len(unit.placeholders) in (0, len(unit.tree.children))
+    assert {str(unit) for unit in units} <= {
+        str(unit) for unit in train_tokenizer(corpus, replace(config, expansion=Expansion.DEFAULT)).units
+    }
 
 
 @given(corpora())

@@ -51,7 +51,7 @@ def train(
     ] = _DEFAULT.samples,
     theta: Annotated[float, _amount(help="Sharpness of the samples of the paper's expansion.")] = _DEFAULT.theta,
     min_count: Annotated[
-        int, _count(help="The least count of a pattern in the default expansion.")
+        int, _count(help="The least count of a pattern in the expansions default and whole.")
     ] = _DEFAULT.min_count,
     seed: Annotated[int, _count(help="The same data and seed give the same tokenizer.")] = _DEFAULT.seed,
     strict: Strict = False,

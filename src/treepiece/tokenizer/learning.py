@@ -2,7 +2,7 @@
 
 The stages are those of the paper. Merging gives units without placeholders (`merges`), EM gives them probabilities
 (`em`), and the expansion adds placeholder patterns (Appendix D of the paper). Where a node loses a child in a
-partition, a placeholder takes the place of the child; the result is a pattern such as `[A [B ] _ ]`. There are two
+partition, a placeholder takes the place of the child; the result is a pattern such as `[A [B ] _ ]`. There are three
 expansions:
 
 - `paper`: the units without placeholders and all patterns in K0 sampled partitions of each training tree (theta0), or
@@ -10,8 +10,10 @@ expansions:
 - `default`: the patterns that occur at least `min_count` times in best partitions, and for each label the bare patterns
   `[X _ ... _ ]` up to its largest number of children in training. Fewer units, and every tree can be encoded. EM then
   runs once more, on these units.
+- `whole`: as `default`, but without patterns that keep some children and lose others: a unit is a whole subtree or a
+  bare pattern. These are half as many units, each in more rows, so that a parser learns better how to join them.
 
-Both add `[<continuation> _ _ ]` and wider ones, for nodes wider than any in training (see `folding`).
+All add `[<continuation> _ _ ]` and wider ones, for nodes wider than any in training (see `folding`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from treepiece.tokenizer.lattice import Floats
 from treepiece.tokenizer.matcher import Matcher
 from treepiece.tokenizer.merges import BaseVocabulary, learn_merges
 from treepiece.tokenizer.partitions import Choose, Piece, choose_best, choose_sampled, read_partition
-from treepiece.tokenizer.shape import Shape, bare, build_node, insert_placeholders, remove_placeholders
+from treepiece.tokenizer.shape import PLACEHOLDER, Shape, bare, build_node, insert_placeholders, remove_placeholders
 from treepiece.tokenizer.vocabulary import Vocabulary, format_unit
 
 _MAX_THETA = 1_000_000
@@ -43,6 +45,7 @@ class Expansion(StrEnum):
     """Which placeholder patterns become units."""
 
     DEFAULT = "default"
+    WHOLE = "whole"
     PAPER = "paper"
 
 
@@ -51,7 +54,7 @@ class TokenizerConfig:
     """Settings of `TreePieceTokenizer.train`; the defaults are the paper's values where it states them.
 
     `samples` and `theta` are K0 and theta0 of the `paper` expansion (0 samples: best partitions only); `samples` is
-    also K of `sampled` EM. `min_count` is for the `default` expansion.
+    also K of `sampled` EM. `min_count` is for the other expansions.
     """
 
     merges: int = 600
@@ -180,8 +183,10 @@ def count_patterns(
 def _default_units(
     corpus: Corpus, patterns: Counter[Shape], config: TokenizerConfig, rng: np.random.Generator
 ) -> dict[Shape, float]:
-    """Return the units of the default expansion with their log-probabilities, from EM on these units."""
+    """Return the units of the `default` or `whole` expansion with their log-probabilities, from EM on these units."""
     frequent = {shape for shape, count in patterns.items() if count >= config.min_count}
+    if config.expansion is Expansion.WHOLE:
+        frequent = {shape for shape in frequent if PLACEHOLDER not in shape}
     widest = _widest(corpus)
     bare_patterns = {
         bare(label, n_children)
