@@ -16,8 +16,9 @@ import signal
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -49,6 +50,7 @@ from treepiece.data.reader import read_rows
 from treepiece.data.rows import Row
 from treepiece.errors import DataError, OptionError
 from treepiece.runtime.sessions import Precision
+from treepiece.trees.node import Node
 
 ROOT = Path(__file__).parents[1]
 GROUPS = (
@@ -420,6 +422,7 @@ def _ablation_part(variant: str, args: Namespace) -> Part:
         rows, scored = take_rows(rows_of_split(args.topv2, "train"), args.ablation_rows)
         metadata = training.train_in(job.folder / "model", rows, settings, validation=scored)
         *_, last = metadata["validation"]["history"]
+        greedy = _score_greedily(job.folder / "model", scored, {row.skeleton for row in rows})
         return {
             "variant": variant,
             "rows": len(rows),
@@ -429,11 +432,22 @@ def _ablation_part(variant: str, args: Namespace) -> Part:
             "em": last["em"],
             "em_s": last["em_s"],
             "rows_per_second": metadata["rows_per_second"],
+            "greedy": greedy,
         }
 
     inputs = {"recipe": settings, "rows": args.ablation_rows, "data": _data(args.topv2, "train")}
     name = f"ablations-{re.sub(r'[^a-z0-9]+', '-', variant.lower())}"
     return Part(name, f"train the variant {variant!r} on {args.ablation_rows:,} rows", inputs, train)
+
+
+def _score_greedily(folder: Path, rows: Sequence[Row], seen: Collection[Node]) -> Json:
+    """Return the scores of a model in PyTorch without reranking, by whether training had the skeleton."""
+    from treepiece.models.trained import load_model
+
+    trained = load_model(folder)
+    trained.decoding = replace(trained.decoding, rerank_threshold=0.0)
+    scores = scoring.scores_to_json(scoring.predict_rows(trained, rows)[1], seen)
+    return {name: scores[name] for name in ("em", "passes", "by_seen")}
 
 
 def take_rows(rows: Sequence[Row], n: int) -> tuple[list[Row], list[Row]]:

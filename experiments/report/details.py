@@ -9,7 +9,7 @@ from statistics import fmean
 
 from experiments.parts import Json
 from experiments.plotting import KINDS, draw_few_rows, draw_passes
-from experiments.report.markdown import number, percent, section, table
+from experiments.report.markdown import NONE, number, percent, section, table
 from experiments.report.results import Results
 
 _PASSES = """\
@@ -37,7 +37,8 @@ TreePiece on {rows:,} rows of the train split for {epochs} epochs, scored on {sc
 after the last epoch; one model each. Two EMs that differ by less than about {margin:.1f} points may differ by chance.
 The recipe has compositional unit embeddings, label logits, a reranker, batches of 32, label smoothing 0.1, 600 merges
 and no dropout; each variant differs in what its name says. Plain units have neither label logits nor compositional
-embeddings. Options that were removed since, because they did not pay, are marked."""
+embeddings. "Greedy" is without reranking, "unseen" the rows whose skeleton none of the rows learned from has. Options
+that were removed since, because they did not pay, are marked."""
 
 
 def passes(results: Results, figures: Path) -> str:
@@ -125,14 +126,25 @@ def _curves(found: Sequence[Json]) -> dict[tuple[str, str], list[tuple[int, floa
 def ablations(results: Results) -> str:
     """Return the section on variants of the recipe."""
     found = list(results.group("ablations").values())
+    head = ["", "EM, %", "EM-S, %", "greedy EM, %", "greedy EM unseen, %", "passes", "rows per second"]
     texts = []
     for rows, epochs, scored in sorted({(one["rows"], one["epochs"], one["scored_rows"]) for one in found}):
         same = [one for one in found if (one["rows"], one["epochs"], one["scored_rows"]) == (rows, epochs, scored)]
         lines = [
-            [one["variant"], percent([one["em"]], 1), percent([one["em_s"]], 1), f"{one['rows_per_second']:.0f}"]
+            [one["variant"], percent([one["em"]], 1), percent([one["em_s"]], 1), *_greedy(one)]
             for one in sorted(same, key=lambda one: float(one["em"]))
         ]
         margin = 100 * 1.96 * (2 * 0.25 / scored) ** 0.5  # two shares near a half, of so many rows each
         texts.append(_ABLATIONS.format(rows=rows, epochs=epochs, scored=scored, margin=margin))
-        texts.append(table(["", "EM, %", "EM-S, %", "rows per second"], lines))
+        texts.append(table(head, lines))
     return section("What helps", *texts) if texts else ""
+
+
+def _greedy(result: Json) -> list[str]:
+    """Return what a variant reaches without reranking, if that was measured, and its speed."""
+    greedy = result.get("greedy")
+    cells = [NONE] * 3
+    if greedy:
+        unseen = [greedy["by_seen"]["unseen"]["em"]] if "unseen" in greedy["by_seen"] else []
+        cells = [percent([greedy["em"]], 1), percent(unseen, 1), number(greedy["passes"])]
+    return [*cells, f"{result['rows_per_second']:.0f}"]
