@@ -72,7 +72,7 @@ def sort_children(tree: Node) -> Node:
 
 
 def frequent(trees: Iterable[Node], least: int) -> list[Node]:
-    """Return the trees that occur so often."""
+    """Return the trees that occur at least `least` times, each as often as it does."""
     counts = Counter(trees)
     return [tree for tree, count in counts.items() if count >= least for _ in range(count)]
 

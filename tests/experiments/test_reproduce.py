@@ -74,11 +74,9 @@ def test_few_rows_are_scored_with_and_without_those_that_were_validated_with(don
 
 
 def test_a_variant_is_scored_without_reranking_too(done, results):
-    greedy = results(done, "ablations-no-reranker")["greedy"]
-    assert set(greedy) == {"em", "passes", "by_seen"}
-    assert (
-        sum(one["rows"] for one in greedy["by_seen"].values()) == results(done, "ablations-no-reranker")["scored_rows"]
-    )
+    result = results(done, "ablations-no-reranker")
+    assert set(result["greedy"]) == {"em", "passes", "by_seen"}
+    assert sum(one["rows"] for one in result["greedy"]["by_seen"].values()) == result["scored_rows"]
 
 
 def test_the_plan_does_nothing(reproduce, tmp_path, capsys):
