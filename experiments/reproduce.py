@@ -218,21 +218,22 @@ def run_command(name: str, *arguments: str, topv2: Path) -> Json:
 
 def _rates_part(kind: str, args: Namespace) -> Part:
     """Return the part that searches the learning rates of a kind of model, in small runs."""
+    start = learning_rates.STARTS[kind]
     changes = {"validations": 1, "epochs": args.ablation_epochs}
     settings = read_settings(args.recipes / f"topv2-minilm-{kind}.yaml", changes)
-    optimizer = settings.get("optimizer", {})
+    settings["optimizer"] = {**settings.get("optimizer", {}), "learning_rates": start}
 
     def tune(job: Job) -> Json:
         rows, scored = take_rows(rows_of_split(args.topv2, "train"), args.ablation_rows)
 
         def em(rates: Mapping[str, float]) -> float:
             name = "-".join(f"{module}-{rate:g}" for module, rate in rates.items())
-            recipe = {**settings, "optimizer": {**optimizer, "learning_rates": dict(rates)}}
+            recipe = merged(settings, {"optimizer": {"learning_rates": dict(rates)}})
             model = job.folder / "models" / re.sub("[^a-z0-9-]", "_", name)
             run = job.piece(name, lambda: training.train_in(model, rows, recipe, validation=scored))
             return float(run["validation"]["history"][-1]["em"])
 
-        found = learning_rates.search(optimizer.get("learning_rates", {}), em, learning_rates.FACTORS)
+        found = learning_rates.search(start, em, learning_rates.FACTORS)
         return {"kind": kind, "rows": len(rows), "scored_rows": len(scored), "epochs": args.ablation_epochs, **found}
 
     inputs = {"recipe": settings, "rows": args.ablation_rows, "data": _data(args.topv2, "train")}
