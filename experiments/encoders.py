@@ -20,7 +20,7 @@ from treepiece.errors import BundleError
 from treepiece.models.trained import TrainedModel
 from treepiece.runtime.parser import Parser, tokenize
 from treepiece.runtime.sessions import ENCODE, PARSE, Array, as_ids, graph_file, open_session
-from treepiece.text import Subwords
+from treepiece.spelling import TokenizedText
 
 IDS = "ids"
 _LAST = "LayerNormalization"
@@ -38,8 +38,8 @@ def runtime_encoder(parser: Parser, texts: Sequence[str]) -> Run:
     others = {one.name: _any_value(one) for one in model.graph.input if one.name != IDS}
 
     def encode(item: int) -> object:
-        (read,) = tokenize(parser.subwords, [texts[item]])
-        return session.run(None, {IDS: as_ids([cast(Subwords, read).ids]), **others})
+        (found,) = tokenize(parser.text_tokenizer, [texts[item]])
+        return session.run(None, {IDS: as_ids([cast(TokenizedText, found).subwords.ids]), **others})
 
     return encode
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 
 from treepiece.tokenizer.corpus import Corpus
@@ -150,3 +151,22 @@ def _joined_shape(tree: Node, joined: set[Edge], edge: Edge, labels: dict[str, i
     cuts = frozenset(set(edges(tree)) - inside)
     shape = piece(_at(tree, root), root, cuts, labels, [])
     return tuple(token for token in shape if token != PLACEHOLDER)
+
+
+def string_alignment(one: str, other: str) -> int:
+    """Return the fewest letters to insert, drop, replace, or swap with their neighbours; no letter is edited twice."""
+
+    @cache
+    def distance(i: int, j: int) -> int:
+        if min(i, j) == 0:
+            return max(i, j)
+        found = [
+            distance(i - 1, j) + 1,
+            distance(i, j - 1) + 1,
+            distance(i - 1, j - 1) + (one[i - 1] != other[j - 1]),
+        ]
+        if min(i, j) > 1 and (one[i - 1], one[i - 2]) == (other[j - 2], other[j - 1]):
+            found.append(distance(i - 2, j - 2) + 1)
+        return min(found)
+
+    return distance(len(one), len(other))

@@ -6,7 +6,7 @@ The command line is built on these. For a training loop of your own see `treepie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from treepiece.extras import needs_training
 from treepiece.progress import NoProgress, Progress
 from treepiece.runtime.parser import Parser
 from treepiece.runtime.sessions import as_ids, precisions_in
-from treepiece.text import SubwordTokenizer
+from treepiece.spelling import TextTokenizer, TokenizedText
 
 if TYPE_CHECKING:
     from treepiece.training.preparation import Data
@@ -119,6 +119,7 @@ def evaluate(
     split: str = "eval",
     precision: str | None = None,
     decoding: DecodingConfig | None = None,
+    spelling: bool = True,
     progress: Progress | None = None,
 ) -> Scores:
     """Return the scores of a model on rows with gold parses.
@@ -130,11 +131,12 @@ def evaluate(
         precision: `"float"` or `"int8"` evaluates the graphs of a bundle; by default the weights are evaluated in
             PyTorch if the folder has them.
         decoding: Settings of decoding that replace those of the model.
+        spelling: Whether spelling is corrected, as a parser does by default.
         progress: Receives reports.
 
     Rows whose utterance is too long for the encoder are not scored.
     """
-    predictor = open_predictor(model, precision, decoding)
+    predictor = open_predictor(model, precision, decoding, spelling=spelling)
     outcomes = list(predictor.predict(load_rows(data, split), progress or NoProgress()).by_row.values())
     return predictor.score(outcomes)
 
@@ -152,12 +154,13 @@ class Predictor:
     """A model to evaluate, in PyTorch or on ONNX Runtime."""
 
     metadata: Mapping[str, Any]
-    subwords: SubwordTokenizer
+    tokenizer: TextTokenizer
     parse: Callable[[Sequence[Example], Callable[[int], None]], list[Outcome]]
 
     def predict(self, rows: Sequence[Row], progress: Progress) -> Predictions:
         """Return the outcomes of rows."""
-        examples, left_out = make_examples(rows, self.subwords)
+        examples, left_out = make_examples(rows, self.tokenizer.subwords)
+        examples = correct_spelling(examples, self.tokenizer)
         outcomes = self.parse(examples, lambda done: progress.update("parsing", done, len(examples)))
         by_row = {id(example.frame): outcome for example, outcome in zip(examples, outcomes, strict=True)}
         return Predictions(by_row, left_out)
@@ -175,14 +178,27 @@ class Predictor:
         return score(outcomes, {skeleton for skeleton in skeletons if skeleton_digest(skeleton) in digests})
 
 
+def correct_spelling(examples: Sequence[Example], tokenizer: TextTokenizer) -> list[Example]:
+    """Return examples with the subwords that a parser reads; gold spans of corrected words are no longer exact."""
+    found = tokenizer.try_batch([example.frame.utterance for example in examples])
+    return [
+        replace(example, subwords=one.subwords) if isinstance(one, TokenizedText) and one.corrections else example
+        for example, one in zip(examples, found, strict=True)
+    ]
+
+
 def open_predictor(
-    model: str | Path, precision: str | None = None, decoding: DecodingConfig | None = None
+    model: str | Path,
+    precision: str | None = None,
+    decoding: DecodingConfig | None = None,
+    *,
+    spelling: bool = True,
 ) -> Predictor:
     """Return a model to evaluate: with graphs if a precision is given or the folder has no weights, else in PyTorch."""
     folder = find_graphs(model)
     bundle = read_bundle(folder, check=False)
     if precision is not None or (WEIGHTS not in bundle.files and precisions_in(bundle)):
-        parser = Parser(folder, precision=precision, decoding=decoding)
+        parser = Parser(folder, precision=precision, decoding=decoding, spelling=spelling)
 
         def parse(examples: Sequence[Example], on_rows: Callable[[int], None]) -> list[Outcome]:
             outcomes = []
@@ -192,7 +208,7 @@ def open_predictor(
                 on_rows(len(outcomes))
             return outcomes
 
-        return Predictor(bundle.read_json(TRAINING), parser.subwords, parse)
+        return Predictor(bundle.read_json(TRAINING), parser.text_tokenizer, parse)
     with needs_training("evaluate"):
         from treepiece.models.trained import load_model
         from treepiece.training.prediction import predict
@@ -200,6 +216,6 @@ def open_predictor(
     settings = decoding or trained.decoding
     return Predictor(
         trained.metadata,
-        trained.subwords,
+        TextTokenizer(trained.subwords, trained.dictionary if spelling else None),
         lambda examples, on_rows: predict(trained.model, examples, settings, on_rows=on_rows),
     )

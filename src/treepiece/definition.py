@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from treepiece.bundle import CONFIG, DECODING, SUBWORDS, TOKENIZER, Bundle
+from treepiece.bundle import CONFIG, DECODING, DICTIONARY, SUBWORDS, TOKENIZER, Bundle
 from treepiece.checks import whole_number
 from treepiece.decoding.linearization import TokenGrammar, TokenVocabulary
 from treepiece.decoding.search import Pair, UnitGrammar, label_pairs
 from treepiece.decoding.types import DecodingConfig
 from treepiece.errors import BundleError, TreepieceError
+from treepiece.spelling import Dictionary
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.node import Node
@@ -176,6 +177,14 @@ def load_subwords(bundle: Bundle) -> SubwordTokenizer:
     max_length, n_ids = read_number(bundle, "max_length", least=3), read_number(bundle, "encoder", "vocab_size")
     with naming_file(bundle, SUBWORDS):
         return SubwordTokenizer(bundle.read(SUBWORDS).decode(errors="replace"), max_length=max_length, n_ids=n_ids)
+
+
+def load_dictionary(bundle: Bundle) -> Dictionary | None:
+    """Return the words of the training rows of a bundle; None if it has none, so that spelling is not corrected."""
+    if DICTIONARY not in bundle.files:
+        return None
+    with naming_file(bundle, DICTIONARY):
+        return Dictionary.from_bytes(bundle.read(DICTIONARY))
 
 
 def read_number(bundle: Bundle, *path: str, least: int = 1) -> int:

@@ -14,6 +14,9 @@ from tokenizers import Encoding, Tokenizer
 from treepiece.errors import TextError
 from treepiece.trees.align import Span, covered, covering
 
+_BLANKS = "\u0120\u2581"
+"""What vocabularies write for a blank before a subword: those of byte-level BPE, and of SentencePiece."""
+
 
 @dataclass(frozen=True)
 class Subwords:
@@ -63,6 +66,15 @@ class SubwordTokenizer:
                 "the subword tokenizer must put one special token before an utterance and one after it, as those of "
                 f"BERT and RoBERTa do; the special tokens mask of this one is {mask}"
             )
+
+    def has_word(self, word: str) -> bool:
+        """Return whether a word in lower case is a single subword, as it is written here or with a capital letter."""
+        return any(self._is_subword(form) for form in (word, word.capitalize()))
+
+    def _is_subword(self, word: str) -> bool:
+        # Some vocabularies have one subword for a word after a blank, and another for the beginning of a text.
+        tokens = self._tokenizer.encode(f" {word}", add_special_tokens=False).tokens
+        return len(tokens) == 1 and tokens[0].lstrip(_BLANKS) == word
 
     def encode_batch(self, utterances: Sequence[str]) -> list[Subwords]:
         """Return the subwords of each utterance; raise if one is too long for the encoder."""

@@ -27,6 +27,9 @@ Int8 = Annotated[
     bool | None,
     typer.Option("--int8/--float", help="Which graphs to run.  [default: the fastest]", show_default=False),
 ]
+Spelling = Annotated[
+    bool, typer.Option("--spelling/--no-spelling", help="Correct words that the model has never seen before parsing.")
+]
 Threads = Annotated[int | None, typer.Option(metavar="N", help="How many cores to use.  [default: all]")]
 Data = Annotated[
     str,
@@ -40,12 +43,12 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row th
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for people.")]
 
 
-def load_parser(model: str, int8: bool | None, threads: int | None) -> Parser:
+def load_parser(model: str, int8: bool | None, threads: int | None, *, spelling: bool) -> Parser:
     """Return the parser that the options of these names choose."""
     from treepiece.runtime.parser import Parser
 
     precision = None if int8 is None else "int8" if int8 else "float"
-    return Parser.load(model, precision=precision, threads=threads)
+    return Parser.load(model, precision=precision, threads=threads, spelling=spelling)
 
 
 def load_rows(data: str, *, split: str, strict: bool = False) -> list[Row]:

@@ -13,7 +13,7 @@ import typer
 from treepiece.api import Predictions, Predictor, open_predictor
 from treepiece.bundle import find_graphs, read_bundle
 from treepiece.checks import fraction, whole_number
-from treepiece.cli.arguments import BUNDLED_HELP, Data, Json, Split, Strict, load_rows
+from treepiece.cli.arguments import BUNDLED_HELP, Data, Json, Spelling, Split, Strict, load_rows
 from treepiece.cli.console import ProgressBars, note, say_json, say_table
 from treepiece.data.rows import Row
 from treepiece.decoding.types import DecodingConfig
@@ -46,6 +46,7 @@ def evaluate(
     precision: Annotated[
         str | None, typer.Option(help="Evaluate the graphs of a bundle: float or int8; else PyTorch, if it can.")
     ] = None,
+    spelling: Spelling = True,
     compare: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Another model, for a paired test on the same rows; `bundled` too."),
@@ -69,8 +70,8 @@ def evaluate(
     - `treepiece evaluate --model bundle my.tsv --precision int8`
     - `treepiece evaluate --model model my.tsv --compare bundled`
     """
-    predictor = open_predictor(model, precision, _decoding(model, rerank_threshold))
-    other = open_predictor(compare) if compare else None
+    predictor = open_predictor(model, precision, _decoding(model, rerank_threshold), spelling=spelling)
+    other = open_predictor(compare, spelling=spelling) if compare else None
     rows = _spread(load_rows(data, split=split, strict=strict), limit)
     found = _predict(predictor, rows)
     outcomes = list(found.by_row.values())

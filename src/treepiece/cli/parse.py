@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from treepiece.bundle import BUNDLED
-from treepiece.cli.arguments import Int8, Json, Model, Threads, load_parser
+from treepiece.cli.arguments import Int8, Json, Model, Spelling, Threads, load_parser
 from treepiece.cli.console import ProgressBars, note, say, say_json, wants_colour
 from treepiece.errors import DataError, OptionError, TextError, TreepieceError
 from treepiece.extras import needs_extra
@@ -60,6 +60,7 @@ def parse(
             "--top", help="Print TOP text, one line per text; the line is empty if the text is not understood."
         ),
     ] = False,
+    spelling: Spelling = True,
     int8: Int8 = None,
     threads: Threads = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a job that was interrupted.")] = False,
@@ -95,12 +96,13 @@ def parse(
     if output is not None:
         assert source is not None  # or _check_options had raised
         job = Job(source, output, column, nbest, min_confidence)
-        parser = load_parser(model, int8, threads)
+        parser = load_parser(model, int8, threads, spelling=spelling)
         _run_job(job, parser, engine, threads, resume=resume, overwrite=overwrite, as_json=as_json)
         return
     printer = _Printer("json" if as_json else "top" if top else "drawing", is_single=text not in (None, "-"))
     batches = _batches(text, source, column)
-    _print_all(load_parser(model, int8, threads), batches, printer, nbest, min_confidence)
+    parser = load_parser(model, int8, threads, spelling=spelling)
+    _print_all(parser, batches, printer, nbest, min_confidence)
 
 
 def _check_one_text(text: str | None, more: list[str]) -> None:
@@ -220,6 +222,8 @@ class _Printer:
         colour = wants_colour()
         if not self.is_single:
             say("".join(char if char.isprintable() else "\ufffd" for char in result.text))
+        for one in result.corrections:
+            say(f"{one.text} is read as {one.read}")
         if len(result.candidates) == 1 or not result.understood:
             say(f"{result.draw(colour=colour)}\nconfidence {result.confidence:.3f}")
         else:

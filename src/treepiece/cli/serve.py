@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from treepiece.bundle import BUNDLED
-from treepiece.cli.arguments import BUNDLED_HELP, load_parser
+from treepiece.cli.arguments import BUNDLED_HELP, Spelling, load_parser
 from treepiece.cli.console import note
 from treepiece.errors import OptionError
 from treepiece.extras import needs_extra
@@ -36,6 +36,7 @@ def serve(
         bool | None, typer.Option("--int8/--float", help="Which graphs.  [default: the fastest]", show_default=False)
     ] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="How many cores.  [default: all]")] = None,
+    spelling: Spelling = True,
     batch_size: Annotated[
         int, typer.Option(metavar="N", help="The maximum number of candidates in a batch.")
     ] = _DEFAULTS.batch_size,
@@ -114,7 +115,9 @@ def serve(
     with needs_extra("serve", "serve"):
         from treepiece.serving.server import run_server
 
-    run_server(partial(load_parser, model, int8, threads), settings, host=host, port=port, on_start=_greet)
+    run_server(
+        partial(load_parser, model, int8, threads, spelling=spelling), settings, host=host, port=port, on_start=_greet
+    )
 
 
 def _read_token(file: Path | None) -> str | None:

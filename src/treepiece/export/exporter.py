@@ -17,6 +17,7 @@ from treepiece.bundle import (
     CARD,
     CONFIG,
     DECODING,
+    DICTIONARY,
     RUNTIME,
     SUBWORDS,
     TOKENIZER,
@@ -58,7 +59,7 @@ CHECKED = 1000
 SAMPLED = 64
 """The number of utterances that calibrate the smoothing of activations for int8."""
 _TOY_UTTERANCES = 200
-_CARRIED_OVER = (CONFIG, DECODING, TRAINING, SUBWORDS, f"{TOKENIZER}/")
+_CARRIED_OVER = (CONFIG, DECODING, TRAINING, SUBWORDS, DICTIONARY, f"{TOKENIZER}/")
 """The files of a trained model that the runtime needs too."""
 
 

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from treepiece.bundle import (
     CONFIG,
     DECODING,
+    DICTIONARY,
     SUBWORDS,
     TOKENIZER,
     TRAINING,
@@ -25,11 +26,12 @@ from treepiece.bundle import (
     write_bundle,
 )
 from treepiece.decoding.types import DecodingConfig
-from treepiece.definition import Definition, ModelKind, load_decoding, load_definition, load_subwords
+from treepiece.definition import Definition, ModelKind, load_decoding, load_definition, load_dictionary, load_subwords
 from treepiece.errors import BundleError
 from treepiece.models.baselines import AutoregressiveModel, NonAutoregressiveModel
 from treepiece.models.encoder import Encoder
 from treepiece.models.treepiece_model import TreePieceModel
+from treepiece.spelling import Dictionary
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
 from treepiece.trees.frame import Frame
@@ -50,13 +52,17 @@ def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
 
 @dataclass
 class TrainedModel:
-    """A model, its definition, its subword tokenizer, metadata about its training, and the settings of decoding."""
+    """A model, its definition, its subword tokenizer, metadata about its training, and the settings of decoding.
+
+    `dictionary` has the words of all rows that it was trained on, for spelling correction.
+    """
 
     definition: Definition
     model: ParserModel
     subwords: SubwordTokenizer
     metadata: Mapping[str, Any] = field(default_factory=dict)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    dictionary: Dictionary | None = None
 
     def parse(self, texts: Sequence[str]) -> list[Frame]:
         """Return the best frame of each text."""
@@ -79,6 +85,8 @@ def save_model(folder: Path, trained: TrainedModel) -> None:
         SUBWORDS: trained.subwords.text.encode(),
         WEIGHTS: write_weights(trained.model),
     }
+    if trained.dictionary is not None:
+        files[DICTIONARY] = trained.dictionary.to_bytes()
     if definition.tokenizer is not None:
         units = vocabulary_files(definition.tokenizer.units, definition.tokenizer.report)
         files |= {f"{TOKENIZER}/{name}": data for name, data in units.items()}
@@ -101,7 +109,8 @@ def load_model(folder: str | Path) -> TrainedModel:
     _load_weights(model, bundle)
     subwords = load_subwords(bundle)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return TrainedModel(definition, model.eval(), subwords, bundle.read_json(TRAINING), load_decoding(bundle))
+    metadata, decoding = bundle.read_json(TRAINING), load_decoding(bundle)
+    return TrainedModel(definition, model.eval(), subwords, metadata, decoding, load_dictionary(bundle))
 
 
 def _load_weights(model: ParserModel, bundle: Bundle) -> None:

@@ -15,6 +15,7 @@ from treepiece.definition import (
     ModelKind,
     load_decoding,
     load_definition,
+    load_dictionary,
     load_subwords,
     naming_file,
     read_number,
@@ -33,6 +34,7 @@ from treepiece.runtime.sessions import (
     open_graph,
     precisions_in,
 )
+from treepiece.spelling import Dictionary
 from treepiece.text import SubwordTokenizer
 
 RuntimeModel = TreePieceRuntime | AutoregressiveRuntime | NonAutoregressiveRuntime
@@ -57,6 +59,7 @@ class LoadedBundle:
     precision: Precision
     definition: Definition
     subwords: SubwordTokenizer
+    dictionary: Dictionary | None
     decoding: DecodingConfig
     metadata: Mapping[str, Any]
     graphs: Graphs
@@ -86,6 +89,7 @@ def load_bundle(
             name: pool.submit(open_graph, bundle, precision, name, threads) for name in graph_names(bundle, precision)
         }
         definition, subwords = load_definition(bundle), load_subwords(bundle)
+        dictionary = load_dictionary(bundle)
         decoding = decoding or load_decoding(bundle)
         with naming_file(bundle, CONFIG):
             signatures = graph_signatures(definition, read_number(bundle, "encoder", "hidden_size"))
@@ -96,7 +100,9 @@ def load_bundle(
             raise BundleError(f"{bundle.folder}: the bundle has no {file}; export the model again")
         graphs[name] = opened[name].result()
         signature.check(graphs[name], bundle.folder / file)
-    return LoadedBundle(bundle, precision, definition, subwords, decoding, bundle.read_json(RUNTIME), graphs)
+    return LoadedBundle(
+        bundle, precision, definition, subwords, dictionary, decoding, bundle.read_json(RUNTIME), graphs
+    )
 
 
 def open_bundle(folder: str | Path) -> Bundle:

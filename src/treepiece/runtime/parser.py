@@ -23,7 +23,8 @@ from treepiece.runtime.cores import count_cores
 from treepiece.runtime.loading import RuntimeModel, load_bundle
 from treepiece.runtime.result import Candidate, Result
 from treepiece.runtime.sessions import Precision, as_ids
-from treepiece.text import Subwords, SubwordTokenizer
+from treepiece.spelling import TextTokenizer, TokenizedText
+from treepiece.text import Subwords
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.trees.frame import Frame
 
@@ -49,6 +50,8 @@ class Parser:
         threads: The number of threads that parse one text, and of texts of a batch that are parsed in parallel; by
             default, the number of cores.
         decoding: Settings of decoding that replace those of the bundle.
+        spelling: Whether words that the model has never seen are corrected before parsing (see `Result.corrections`);
+            a bundle without a dictionary corrects nothing.
     """
 
     def __init__(
@@ -58,26 +61,37 @@ class Parser:
         precision: Precision | str | None = None,
         threads: int | None = None,
         decoding: DecodingConfig | None = None,
+        spelling: bool = True,
     ) -> None:
         wanted = one_of("precision", precision, Precision) if precision is not None else None
         self.threads = whole_number("threads", threads if threads is not None else count_cores(), 1, 1024)
         self._loaded = load_bundle(model, precision=wanted, threads=self.threads, decoding=decoding)
         self.bundle, self.precision = self._loaded.bundle, self._loaded.precision
         self.definition, self.subwords = self._loaded.definition, self._loaded.subwords
+        self.text_tokenizer = TextTokenizer(self.subwords, self._loaded.dictionary if spelling else None)
         self.decoding, self.metadata = self._loaded.decoding, self._loaded.metadata
         self.model = self._loaded.model()
         # A few units are very frequent. The cache does not refer to the parser, which is freed as soon as it is unused.
         self._units = lru_cache(maxsize=1 << 14)(partial(_write_units, self.definition.tokenizer))
 
     @classmethod
-    def load(cls, model: str | Path, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
+    def load(
+        cls,
+        model: str | Path,
+        *,
+        precision: Precision | str | None = None,
+        threads: int | None = None,
+        spelling: bool = True,
+    ) -> Parser:
         """Return a parser for a bundle that `treepiece export` wrote; the same as `Parser(model)`."""
-        return cls(model, precision=precision, threads=threads)
+        return cls(model, precision=precision, threads=threads, spelling=spelling)
 
     @classmethod
-    def bundled(cls, *, precision: Precision | str | None = None, threads: int | None = None) -> Parser:
+    def bundled(
+        cls, *, precision: Precision | str | None = None, threads: int | None = None, spelling: bool = True
+    ) -> Parser:
         """Return a parser for the model that comes with treepiece."""
-        return cls(BUNDLED, precision=precision, threads=threads)
+        return cls(BUNDLED, precision=precision, threads=threads, spelling=spelling)
 
     def __repr__(self) -> str:
         kind, n = self.definition.kind, len(self.labels)
@@ -123,7 +137,7 @@ class Parser:
             return self.batch(text, nbest=nbest, min_confidence=min_confidence)
         request = self.request(nbest, min_confidence)
         begin = perf_counter()
-        (found,) = tokenize(self.subwords, [text])
+        (found,) = tokenize(self.text_tokenizer, [text])
         if isinstance(found, TextError):
             raise found
         return self._parse(self.model, [(text, found)], request, perf_counter() - begin)[0]
@@ -153,19 +167,19 @@ class Parser:
         if isinstance(texts, str):
             raise OptionError("texts must be a list of texts, got one text: call the parser itself with it")
         begin = perf_counter()
-        found = tokenize(self.subwords, texts)
+        found = tokenize(self.text_tokenizer, texts)
         seconds = (perf_counter() - begin) / max(1, len(texts))
         answers: dict[int, Result | TextError] = {}
-        lengths: dict[int, list[tuple[int, str, Subwords]]] = defaultdict(list)
+        lengths: dict[int, list[tuple[int, str, TokenizedText]]] = defaultdict(list)
         for place, (text, one) in enumerate(zip(texts, found, strict=True)):
             if isinstance(one, TextError):
                 answers[place] = one
             else:
-                lengths[len(one.ids)].append((place, text, one))
+                lengths[len(one.subwords.ids)].append((place, text, one))
         size = _GROUP[self.precision]
         groups = [rows[start : start + size] for rows in lengths.values() for start in range(0, len(rows), size)]
 
-        def parse(group: list[tuple[int, str, Subwords]]) -> list[Result]:
+        def parse(group: list[tuple[int, str, TokenizedText]]) -> list[Result]:
             return self._parse(self._together, [(text, one) for _, text, one in group], request, seconds)
 
         for group, results in zip(groups, self._workers.map(parse, groups), strict=True):
@@ -173,18 +187,19 @@ class Parser:
         return [answers[place] for place in range(len(texts))]
 
     def _parse(
-        self, model: RuntimeModel, group: Sequence[tuple[str, Subwords]], request: ParseRequest, tokenizing: float
+        self, model: RuntimeModel, group: Sequence[tuple[str, TokenizedText]], request: ParseRequest, tokenizing: float
     ) -> list[Result]:
         """Return the results of texts with the same number of subwords; `tokenizing` is the seconds per text."""
         begin = perf_counter()
-        found = model.parse(as_ids([one.ids for _, one in group]), nbest=request.nbest)
+        found = model.parse(as_ids([one.subwords.ids for _, one in group]), nbest=request.nbest)
         model_ms = (perf_counter() - begin) * 1e3 / len(group)
         results = []
         for (text, one), hypotheses in zip(group, found, strict=True):
             begin = perf_counter()
-            candidates = self._candidates(text, one, hypotheses)
+            candidates = self._candidates(text, one.subwords, hypotheses)
             times = {"subwords": tokenizing * 1e3, "model": model_ms, "frame": (perf_counter() - begin) * 1e3}
-            results.append(Result(text, candidates, candidates[0].confidence >= request.min_confidence, times))
+            is_understood = candidates[0].confidence >= request.min_confidence
+            results.append(Result(text, candidates, is_understood, times, one.corrections))
         return results
 
     def _candidates(self, text: str, subwords: Subwords, hypotheses: Sequence[Hypothesis]) -> tuple[Candidate, ...]:
@@ -216,23 +231,23 @@ class ParseRequest:
         fraction("min_confidence", self.min_confidence)
 
 
-def tokenize(subwords: SubwordTokenizer, texts: Sequence[str]) -> list[Subwords | TextError]:
+def tokenize(tokenizer: TextTokenizer, texts: Sequence[str]) -> list[TokenizedText | TextError]:
     """Return the subwords of each text, or why it cannot be read."""
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise OptionError(f"text {number} must be a str, got {type(text).__name__}")
     # Texts that are far too long are sorted out first, so that they cost nothing.
-    found = subwords.try_batch([text if len(text) <= MAX_CHARACTERS else "" for text in texts])
-    return [_check(text, subwords.max_length, one) for text, one in zip(texts, found, strict=True)]
+    found = tokenizer.try_batch([text if len(text) <= MAX_CHARACTERS else "" for text in texts])
+    return [_check(text, tokenizer.subwords.max_length, one) for text, one in zip(texts, found, strict=True)]
 
 
-def _check(text: str, max_length: int, found: Subwords | TextError) -> Subwords | TextError:
+def _check(text: str, max_length: int, found: TokenizedText | TextError) -> TokenizedText | TextError:
     if len(text) > MAX_CHARACTERS:
         return TextError(
             f"a text of {len(text):,} characters is too long: the encoder takes {max_length} subwords, "
             f"which are about as many words; it begins {text[:40]!r}"
         )
-    if isinstance(found, Subwords) and not found.offsets:
+    if isinstance(found, TokenizedText) and not found.subwords.offsets:
         what = "is empty" if not text else "has no readable characters"
         return TextError(f"the text {what}, got {text[:40]!r}: give an utterance of one word or more")
     return found

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from treepiece.errors import TreeParseError
+from treepiece.spelling import Correction
 from treepiece.trees.brackets import format_brackets
 from treepiece.trees.drawing import outline, svg
 from treepiece.trees.frame import Frame, Leaf
@@ -119,6 +120,9 @@ def _intents_of_leaves(skeleton: Node) -> list[str]:
 class Result:
     """The candidates for a text, the best first, and the time of each stage in milliseconds.
 
+    `corrections` are the words that were read as others, because the model has never seen them. Everything else quotes
+    the text as it was typed.
+
     If the best is less confident than `min_confidence`, the text is not understood: `understood` is False, and
     `frame`, `tree` and `intent` are None. `best` and `candidates` exist in any case.
 
@@ -134,6 +138,7 @@ class Result:
     candidates: tuple[Candidate, ...]
     understood: bool = True
     times: Mapping[str, float] = field(default_factory=dict, compare=False)
+    corrections: tuple[Correction, ...] = ()
 
     @property
     def best(self) -> Candidate:
@@ -184,7 +189,13 @@ class Result:
         best = self.best.to_dict()
         if not self.understood:
             best |= {"tree": None, "skeleton": None, "leaves": [], "units": [], "unit_places": []}
-        value = {"text": self.text, "understood": self.understood, **best, "milliseconds": dict(self.times)}
+        value = {
+            "text": self.text,
+            "understood": self.understood,
+            **best,
+            "corrections": [one._asdict() for one in self.corrections],
+            "milliseconds": dict(self.times),
+        }
         if len(self.candidates) > 1:
             value["nbest"] = [candidate.to_dict() for candidate in self.candidates]
         return value

@@ -131,6 +131,15 @@ class LeafAnswer(BaseModel):
     confidence: float
 
 
+class CorrectionAnswer(BaseModel):
+    """A word that was read as another: the characters from `start` up to `end`."""
+
+    start: int
+    end: int
+    text: str
+    read: str
+
+
 class CandidateAnswer(BaseModel):
     """One parse of a text."""
 
@@ -149,6 +158,7 @@ class ParseAnswer(CandidateAnswer):
 
     text: str
     understood: bool
+    corrections: list[CorrectionAnswer] = Field(description="Words that the model has never seen, and what was read.")
     milliseconds: dict[str, float] = Field(description="The time of each stage.")
     nbest: list[CandidateAnswer] | None = Field(default=None, description="All candidates, if there are several.")
 
@@ -194,6 +204,7 @@ class ModelAnswer(BaseModel):
     threads: int
     data: str = Field(description="The data of the scores.")
     scores: dict[str, float] = Field(description="Exact match (em), without words (em_s), and calibration errors.")
+    spelling: bool = Field(description="Whether spelling is corrected.")
     labels: list[str]
     units: int | None = Field(description="The number of units; null for a baseline.")
     limits: dict[str, float]

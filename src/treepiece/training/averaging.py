@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -52,7 +53,8 @@ def average(first: TrainedModel, others: Sequence[TrainedModel], first_weight: f
     for name, weight in averaged.state_dict().items():
         if weight.is_floating_point():
             weight.lerp_(begun[name], first_weight)
-    return TrainedModel(second.definition, averaged.eval(), second.subwords, dict(second.metadata), second.decoding)
+    metadata = dict(second.metadata)
+    return replace(second, model=averaged.eval(), metadata=metadata)
 
 
 def _is_extended(first: TrainedModel, second: TrainedModel) -> bool:

@@ -19,6 +19,7 @@ from treepiece.models.trained import ParserModel, TrainedModel, build_model
 from treepiece.models.transfer import extend_definition, transfer_weights
 from treepiece.models.treepiece_model import TreePieceModel
 from treepiece.progress import Progress
+from treepiece.spelling import Dictionary
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
 from treepiece.training.pretraining import pretrain_units
 from treepiece.training.recipe import PretrainingConfig, Recipe
@@ -78,6 +79,7 @@ def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: Tra
     """Return a model with new decoders for the trees of these rows, or `init` extended by new labels."""
     torch.manual_seed(recipe.seed)
     skeletons = [row.skeleton for row in rows]
+    words = Dictionary.of_texts(row.frame.utterance for row in rows if row.frame)
     tokenizer, extensions = None, Extensions()
     if recipe.kind is ModelKind.TREEPIECE:
         tokenizer = TreePieceTokenizer.train(
@@ -94,12 +96,14 @@ def new_model(rows: Sequence[Row], recipe: Recipe, progress: Progress, init: Tra
         definition = extend_definition(init.definition, definition)
         model = build_model(definition, init.model.encoder)
         transfer_weights(init, definition, model)
-        return TrainedModel(definition, model, init.subwords)
+        # Without the words that the model already knows, they would be corrected to those of the new rows.
+        dictionary = init.dictionary and init.dictionary | words
+        return TrainedModel(definition, model, init.subwords, dictionary=dictionary)
     encoder, subwords = load_encoder(recipe.encoder)
     model = build_model(definition, encoder)
     if isinstance(model, TreePieceModel) and recipe.units.pretrained:
         _pretrain(model, skeletons, recipe, progress)
-    return TrainedModel(definition, model, subwords)
+    return TrainedModel(definition, model, subwords, dictionary=words)
 
 
 def apply_recipe(model: ParserModel, recipe: Recipe) -> None:

@@ -12,7 +12,7 @@ import { showProblem } from "./notices.js";
 import { nodesOf } from "./candidate.js";
 import { Replay } from "./replay.js";
 import { scheduleOf, tokensOf } from "./steps.js";
-import { linkLeaves, showUtterance } from "./utterance.js";
+import { linkLeaves, showCorrections, showUtterance } from "./utterance.js";
 
 const CANDIDATES = 4; // the best and three others
 const LETTERS = "input:not([type=radio]):not([type=range])"; // what has a use of its own for letters
@@ -56,6 +56,7 @@ function onAnswer(answer) {
   const candidates = answer.nbest ?? [answer];
   const choose = (/** @type {number} */ chosen) => showCandidate(answer.text, candidates, chosen);
   showCandidates(byId("candidates"), candidates, choose);
+  showCorrections(byId("corrections"), answer.corrections);
   showTimes(byId("times"), answer.milliseconds, candidatesWanted());
   result.hidden = false; // before anything is measured
   choose(0);

@@ -1,4 +1,4 @@
-// The text as it was typed, its words underlined where leaves point.
+// The text as it was typed, its words underlined where leaves point, and how its spelling was corrected.
 
 import { html, percent } from "./dom.js";
 import { unitClass } from "./candidate.js";
@@ -32,6 +32,22 @@ export function showUtterance(target, text, candidate, nodes) {
   });
   target.append(points.slice(end).join(""));
   return marks;
+}
+
+/**
+ * Show which words were read as others, because the model has never seen them.
+ * @param {HTMLElement} target
+ * @param {{text: string, read: string}[]} corrections
+ */
+export function showCorrections(target, corrections) {
+  target.hidden = corrections.length === 0;
+  const parts = corrections.flatMap(({ text, read }, place) => [
+    place ? ", " : "Read ",
+    html("del", {}, text),
+    " as ",
+    html("ins", {}, read),
+  ]);
+  target.replaceChildren(...parts);
 }
 
 /**
