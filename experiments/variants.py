@@ -18,9 +18,14 @@ EXTENSIONS: dict[str, Json] = {
         "units": {"placeholder_label": True, "compositional": True, "label_logits": True},
         "reranker_loss_weight": 1.0,
     },
+    "whole-units": {
+        "units": {"placeholder_label": True, "compositional": True, "label_logits": True},
+        "reranker_loss_weight": 1.0,
+        "tokenizer": {"expansion": "whole"},
+    },
 }
 """Each adds one extension to those before it; with the reranker come its loss on the encoder, and reranking."""
-ALL_EXTENSIONS = "reranker"
+ALL_EXTENSIONS = "whole-units"
 """The model with all extensions, which is trained with several seeds, as those of Table 1 are."""
 MERGES = (0, 100, 2000)
 """Numbers of merges, with all extensions but the reranker; 600 is the model `label-logits`."""
