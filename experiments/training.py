@@ -61,7 +61,7 @@ def train_in(
         result = treepiece.train(
             rows,
             folder,
-            recipe=settings,
+            recipe={**settings, "scope": False},  # no score depends on it
             validation=validation,
             init=init,
             resume=True,

@@ -32,7 +32,7 @@ LAYERS = {
     "cli": {"typer", "rich", "numpy"},
 }
 """The folders, each before those that may import it, and the packages that they use besides the standard library."""
-TOP_LEVEL = {"text": {"tokenizers"}, "spelling": {"rapidfuzz"}}
+TOP_LEVEL = {"text": {"tokenizers"}, "spelling": {"rapidfuzz"}, "scope": {"numpy"}}
 """The packages that the modules beside the folders use; their layer follows from what they import."""
 NEEDS_TORCH = {"models", "training", "export"}
 ENTRY_POINTS = {"__init__", "__main__"}

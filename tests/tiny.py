@@ -8,7 +8,13 @@ from treepiece.data.rows import Row
 from treepiece.data.toy import toy_rows
 from treepiece.trees.frame import Frame
 
-SETTINGS = {"epochs": 2, "batch_size": 16, "decoder": {"n_heads": 2, "max_length": 64}, "tokenizer": {"merges": 20}}
+SETTINGS = {
+    "epochs": 2,
+    "batch_size": 16,
+    "scope": False,
+    "decoder": {"n_heads": 2, "max_length": 64},
+    "tokenizer": {"merges": 20},
+}
 """A recipe for a very small model, but for its encoder."""
 
 

@@ -14,10 +14,10 @@ from experiments.variants import EXTENSIONS, MERGES_BASE
 _EXTENSIONS = """\
 The model of the paper, and our extensions one by one: each line has those of the lines above it too. All have the
 budget of Table 1, and search greedily unless the line says that they rerank. Whole units are whole subtrees: none keeps
-some children and leaves others open ([why](tokenizer.md#which-vocabulary)). "Unseen" are the rows whose skeleton the train split
-does not have. Milliseconds are those of one parse from subwords to skeleton and spans, int8, on 200 utterances;
-millions of parameters include the encoder's 22.6, of which word embeddings, 11.7, are not trained. Rows per second are
-those of training."""
+some children and leaves others open ([why](tokenizer.md#which-vocabulary)). "Unseen" are the rows whose skeleton the
+train split does not have. Milliseconds are those of one parse from subwords to skeleton and spans, int8, on 200
+utterances; millions of parameters include the encoder's 22.6, of which word embeddings, 11.7, are not trained. Rows per
+second are those of training."""
 _NAMES = {
     "placeholder-label": "+ label of the open placeholder",
     "compositional": "+ compositional embeddings",

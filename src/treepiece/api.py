@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from treepiece.bundle import TRAINING, WEIGHTS, find_graphs, find_weights, read_bundle
 from treepiece.data.examples import Example, make_examples, outcome_of
 from treepiece.data.fingerprints import skeleton_digest
+from treepiece.data.out_of_scope import check_scope, read_requests
 from treepiece.data.reader import DataSource, load_rows
 from treepiece.data.rows import Row
 from treepiece.decoding.types import DecodingConfig
@@ -40,6 +41,7 @@ def train(
     split: str = "train",
     validation_split: str | None = None,
     init: str | Path | None = None,
+    out_of_scope: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -56,6 +58,8 @@ def train(
         split: Which files of a folder to train on: those named `DOMAIN_SPLIT.tsv`.
         validation_split: Which files of `validation`, or of `data`, to validate on.
         init: A model to start from: its folder, or `"bundled"`. New labels are added to it.
+        out_of_scope: A file of requests that the parser must not understand, one per line; by default requests to an
+            assistant about many other things. Those of them that look like training rows are left out.
         resume: Continue the run in `output` from its last checkpoint. If there is none, a new run begins; if the
             run is complete, its result is returned.
         progress: Receives reports.
@@ -77,6 +81,11 @@ def train(
         settings = run.planned_recipe(output)
     start = find_weights(init) if init is not None and not continues else None  # before any work
     rows = _training_data(data, split, validation, validation_split, settings)
+    if out_of_scope is not None:
+        requests = read_requests(out_of_scope)
+        known = [row.frame.utterance for row in (*rows.train, *rows.validation) if row.frame]
+        check_scope(requests, known, out_of_scope)
+        rows = replace(rows, out_of_scope=requests)
     fabric = run.make_fabric()
     if not fabric.is_global_zero:
         progress = NoProgress()  # one process reports for all

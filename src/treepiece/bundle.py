@@ -5,6 +5,7 @@
     decoding.json         the settings of decoding
     training.json         recipe, data and scores of the training
     subwords.json         the encoder's subword tokenizer, in the format of Hugging Face
+    scope.json            the classifier of texts that are out of scope; older bundles and the baselines have none
     dictionary.json       the words of the training rows, for spelling correction; older bundles have none
     tokenizer/            the tree tokenizer (TreePiece only)
     weights.safetensors   the weights by their names in PyTorch, in single or half precision; not needed for graphs
@@ -50,6 +51,7 @@ DECODING = "decoding.json"
 TRAINING = "training.json"
 SUBWORDS = "subwords.json"
 DICTIONARY = "dictionary.json"
+SCOPE = "scope.json"
 TOKENIZER = "tokenizer"
 WEIGHTS = "weights.safetensors"
 RUNTIME = "runtime.json"

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from treepiece.bundle import CONFIG, DECODING, DICTIONARY, SUBWORDS, TOKENIZER, Bundle
+from treepiece.bundle import CONFIG, DECODING, DICTIONARY, SCOPE, SUBWORDS, TOKENIZER, Bundle
 from treepiece.checks import whole_number
 from treepiece.decoding.linearization import TokenGrammar, TokenVocabulary
 from treepiece.decoding.search import Pair, UnitGrammar, label_pairs
 from treepiece.decoding.types import DecodingConfig
 from treepiece.errors import BundleError, TreepieceError
+from treepiece.scope import ScopeClassifier
 from treepiece.spelling import Dictionary
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
@@ -185,6 +186,15 @@ def load_dictionary(bundle: Bundle) -> Dictionary | None:
         return None
     with naming_file(bundle, DICTIONARY):
         return Dictionary.from_bytes(bundle.read(DICTIONARY))
+
+
+def load_scope(bundle: Bundle) -> ScopeClassifier | None:
+    """Return the classifier of scope of a bundle; None if it has none, so that results do not tell."""
+    if SCOPE not in bundle.files:
+        return None
+    width = read_number(bundle, "encoder", "hidden_size")
+    with naming_file(bundle, SCOPE):
+        return ScopeClassifier.from_bytes(bundle.read(SCOPE), width)
 
 
 def read_number(bundle: Bundle, *path: str, least: int = 1) -> int:

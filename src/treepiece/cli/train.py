@@ -48,6 +48,10 @@ def train(
             "are in a clone of the repository only.",
         ),
     ] = None,
+    out_of_scope: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Requests to refuse, one per line.  [default: requests about other things]"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in DIR from its last checkpoint.")] = False,
     strict: Strict = False,
     as_json: Json = False,
@@ -93,6 +97,7 @@ def train(
             recipe=settings,
             validation=validation_rows,
             init=init,
+            out_of_scope=out_of_scope,
             resume=resume,
             progress=bars,
             should_stop=should_stop,

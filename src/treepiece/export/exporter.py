@@ -19,6 +19,7 @@ from treepiece.bundle import (
     DECODING,
     DICTIONARY,
     RUNTIME,
+    SCOPE,
     SUBWORDS,
     TOKENIZER,
     TRAINING,
@@ -59,7 +60,7 @@ CHECKED = 1000
 SAMPLED = 64
 """The number of utterances that calibrate the smoothing of activations for int8."""
 _TOY_UTTERANCES = 200
-_CARRIED_OVER = (CONFIG, DECODING, TRAINING, SUBWORDS, DICTIONARY, f"{TOKENIZER}/")
+_CARRIED_OVER = (CONFIG, DECODING, TRAINING, SUBWORDS, DICTIONARY, SCOPE, f"{TOKENIZER}/")
 """The files of a trained model that the runtime needs too."""
 
 

@@ -16,6 +16,7 @@ from treepiece.bundle import (
     CONFIG,
     DECODING,
     DICTIONARY,
+    SCOPE,
     SUBWORDS,
     TOKENIZER,
     TRAINING,
@@ -26,11 +27,20 @@ from treepiece.bundle import (
     write_bundle,
 )
 from treepiece.decoding.types import DecodingConfig
-from treepiece.definition import Definition, ModelKind, load_decoding, load_definition, load_dictionary, load_subwords
+from treepiece.definition import (
+    Definition,
+    ModelKind,
+    load_decoding,
+    load_definition,
+    load_dictionary,
+    load_scope,
+    load_subwords,
+)
 from treepiece.errors import BundleError
 from treepiece.models.baselines import AutoregressiveModel, NonAutoregressiveModel
 from treepiece.models.encoder import Encoder
 from treepiece.models.treepiece_model import TreePieceModel
+from treepiece.scope import ScopeClassifier
 from treepiece.spelling import Dictionary
 from treepiece.text import SubwordTokenizer
 from treepiece.tokenizer.storage import vocabulary_files
@@ -54,7 +64,8 @@ def build_model(definition: Definition, encoder: Encoder) -> ParserModel:
 class TrainedModel:
     """A model, its definition, its subword tokenizer, metadata about its training, and the settings of decoding.
 
-    `dictionary` has the words of all rows that it was trained on, for spelling correction.
+    `dictionary` has the words of all rows that it was trained on, for spelling correction. `scope` tells what the model
+    was trained for; a baseline has none.
     """
 
     definition: Definition
@@ -63,6 +74,7 @@ class TrainedModel:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     dictionary: Dictionary | None = None
+    scope: ScopeClassifier | None = None
 
     def parse(self, texts: Sequence[str]) -> list[Frame]:
         """Return the best frame of each text."""
@@ -87,6 +99,8 @@ def save_model(folder: Path, trained: TrainedModel) -> None:
     }
     if trained.dictionary is not None:
         files[DICTIONARY] = trained.dictionary.to_bytes()
+    if trained.scope is not None:
+        files[SCOPE] = trained.scope.to_bytes()
     if definition.tokenizer is not None:
         units = vocabulary_files(definition.tokenizer.units, definition.tokenizer.report)
         files |= {f"{TOKENIZER}/{name}": data for name, data in units.items()}
@@ -110,7 +124,8 @@ def load_model(folder: str | Path) -> TrainedModel:
     subwords = load_subwords(bundle)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     metadata, decoding = bundle.read_json(TRAINING), load_decoding(bundle)
-    return TrainedModel(definition, model.eval(), subwords, metadata, decoding, load_dictionary(bundle))
+    dictionary, scope = load_dictionary(bundle), load_scope(bundle)
+    return TrainedModel(definition, model.eval(), subwords, metadata, decoding, dictionary, scope)
 
 
 def _load_weights(model: ParserModel, bundle: Bundle) -> None:

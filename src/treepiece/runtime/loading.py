@@ -16,6 +16,7 @@ from treepiece.definition import (
     load_decoding,
     load_definition,
     load_dictionary,
+    load_scope,
     load_subwords,
     naming_file,
     read_number,
@@ -34,6 +35,7 @@ from treepiece.runtime.sessions import (
     open_graph,
     precisions_in,
 )
+from treepiece.scope import ScopeClassifier
 from treepiece.spelling import Dictionary
 from treepiece.text import SubwordTokenizer
 
@@ -60,6 +62,7 @@ class LoadedBundle:
     definition: Definition
     subwords: SubwordTokenizer
     dictionary: Dictionary | None
+    scope: ScopeClassifier | None
     decoding: DecodingConfig
     metadata: Mapping[str, Any]
     graphs: Graphs
@@ -89,7 +92,7 @@ def load_bundle(
             name: pool.submit(open_graph, bundle, precision, name, threads) for name in graph_names(bundle, precision)
         }
         definition, subwords = load_definition(bundle), load_subwords(bundle)
-        dictionary = load_dictionary(bundle)
+        dictionary, scope = load_dictionary(bundle), load_scope(bundle)
         decoding = decoding or load_decoding(bundle)
         with naming_file(bundle, CONFIG):
             signatures = graph_signatures(definition, read_number(bundle, "encoder", "hidden_size"))
@@ -100,9 +103,8 @@ def load_bundle(
             raise BundleError(f"{bundle.folder}: the bundle has no {file}; export the model again")
         graphs[name] = opened[name].result()
         signature.check(graphs[name], bundle.folder / file)
-    return LoadedBundle(
-        bundle, precision, definition, subwords, dictionary, decoding, bundle.read_json(RUNTIME), graphs
-    )
+    metadata = bundle.read_json(RUNTIME)
+    return LoadedBundle(bundle, precision, definition, subwords, dictionary, scope, decoding, metadata, graphs)
 
 
 def open_bundle(folder: str | Path) -> Bundle:

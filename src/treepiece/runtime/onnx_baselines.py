@@ -20,7 +20,7 @@ from treepiece.decoding.types import DecodingConfig, Hypothesis
 from treepiece.definition import Definition
 from treepiece.errors import OptionError
 from treepiece.runtime.onnx_scorer import chunks
-from treepiece.runtime.sessions import ENCODE, PARSE, STEP, Array, Graphs, Input, Signature
+from treepiece.runtime.sessions import ENCODE, PARSE, STEP, Array, Decoded, Graphs, Input, Signature
 
 KNOWN = ("keys_0", "values_0", "keys_1", "values_1", "pointers", "bias")
 """What each step reads of the utterance: keys and values of both layers, and the pointers."""
@@ -67,6 +67,10 @@ class AutoregressiveRuntime:
             score = partial(_Score, self.graphs, one, self.grammar.vocabulary.first_pointer)
             found += decode_tokens(n_subwords, score, self.grammar, nbest=nbest)
         return found
+
+    def decode(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[Decoded]:
+        """Return the same without the encoder's states, which the graphs do not return."""
+        return [Decoded(hypotheses) for hypotheses in self.parse(ids, nbest=nbest)]
 
 
 class _Score:
@@ -149,3 +153,7 @@ class NonAutoregressiveRuntime:
             [decode_frame(rows[:length], float(of_lengths[length // 2 - 1]), self.vocabulary)]
             for rows, length, of_lengths in zip(log_p, lengths.tolist(), length_log_p, strict=True)
         ]
+
+    def decode(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[Decoded]:
+        """Return the same without the encoder's states, which the graphs do not return."""
+        return [Decoded(hypotheses) for hypotheses in self.parse(ids, nbest=nbest)]

@@ -21,15 +21,26 @@ from treepiece.decoding.scorer import FirstUnits, SpanScores
 from treepiece.decoding.search import Logits, Partial
 from treepiece.decoding.types import DecodingConfig, Derivation, Hypothesis
 from treepiece.definition import Definition
-from treepiece.runtime.sessions import PARSE, PREFIX, RERANKER, SKELETON, SPANS, UNITS, Array, Graphs, Input, Signature
+from treepiece.runtime.sessions import (
+    PARSE,
+    PREFIX,
+    RERANKER,
+    SKELETON,
+    SPANS,
+    UNITS,
+    Array,
+    Decoded,
+    Graphs,
+    Input,
+    Signature,
+)
+from treepiece.scope import States
 from treepiece.trees.frame import leaf_labels
 from treepiece.trees.node import Node
 
 _CACHED = 1 << 14
 _MAX_STATES = 1 << 13
 _START = -1
-
-States = npt.NDArray[np.float32]
 
 
 class TreePieceRuntime:
@@ -69,7 +80,11 @@ class TreePieceRuntime:
         }
 
     def parse(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each utterance, the best first. Shape: ids (batch, n).
+        """Return up to `nbest` hypotheses for each utterance, the best first. Shape: ids (batch, n)."""
+        return [one.hypotheses for one in self.decode(ids, nbest=nbest)]
+
+    def decode(self, ids: npt.NDArray[np.int64], *, nbest: int = 1) -> list[Decoded]:
+        """Return the same together with the encoder's states.
 
         Each utterance is decoded on its own, so that its result does not depend on the rest of the batch.
         """
@@ -78,7 +93,8 @@ class TreePieceRuntime:
         found = []
         for item, first in enumerate(unit.tolist()):
             scorer = OnnxScorer(self, states[item], FirstUnits(log_p[item : item + 1], [first]), spans[item])
-            found += self.pipeline.decode(scorer, self.config, nbest=nbest)
+            (hypotheses,) = self.pipeline.decode(scorer, self.config, nbest=nbest)
+            found.append(Decoded(hypotheses, states[item]))
         return found
 
     def _prefix_state(self, unit_ids: tuple[int, ...], placeholders: tuple[int, ...]) -> Array:

@@ -70,6 +70,7 @@ class Parser:
         self.definition, self.subwords = self._loaded.definition, self._loaded.subwords
         self.text_tokenizer = TextTokenizer(self.subwords, self._loaded.dictionary if spelling else None)
         self.decoding, self.metadata = self._loaded.decoding, self._loaded.metadata
+        self.scope = self._loaded.scope
         self.model = self._loaded.model()
         # A few units are very frequent. The cache does not refer to the parser, which is freed as soon as it is unused.
         self._units = lru_cache(maxsize=1 << 14)(partial(_write_units, self.definition.tokenizer))
@@ -191,26 +192,30 @@ class Parser:
     ) -> list[Result]:
         """Return the results of texts with the same number of subwords; `tokenizing` is the seconds per text."""
         begin = perf_counter()
-        found = model.parse(as_ids([one.subwords.ids for _, one in group]), nbest=request.nbest)
+        found = model.decode(as_ids([one.subwords.ids for _, one in group]), nbest=request.nbest)
         model_ms = (perf_counter() - begin) * 1e3 / len(group)
         results = []
-        for (text, one), hypotheses in zip(group, found, strict=True):
+        for (text, one), (hypotheses, states) in zip(group, found, strict=True):
             begin = perf_counter()
-            candidates = self._candidates(text, one.subwords, hypotheses)
+            scope = None if self.scope is None or states is None else self.scope(states)
+            candidates = self._candidates(text, one.subwords, hypotheses, 1.0 if scope is None else scope.one_request)
             times = {"subwords": tokenizing * 1e3, "model": model_ms, "frame": (perf_counter() - begin) * 1e3}
             is_understood = candidates[0].confidence >= request.min_confidence
-            results.append(Result(text, candidates, is_understood, times, one.corrections))
+            results.append(Result(text, candidates, is_understood, times, one.corrections, scope))
         return results
 
-    def _candidates(self, text: str, subwords: Subwords, hypotheses: Sequence[Hypothesis]) -> tuple[Candidate, ...]:
+    def _candidates(
+        self, text: str, subwords: Subwords, hypotheses: Sequence[Hypothesis], one_request: float
+    ) -> tuple[Candidate, ...]:
+        """Return the candidates; none can be right unless the text is one request in scope."""
         temperatures = self.decoding.temperatures
         # A candidate is never more confident than a better one.
         log_p = list(accumulate((one.log_p for one in hypotheses), min))
         return tuple(
             Candidate(
                 Frame.from_chars(text, one.skeleton, [subwords.chars(span) for span in one.spans]),
-                confidence(value, temperatures.parse),
-                tuple(confidence(log_p, temperatures.leaf) for log_p in one.leaf_log_p),
+                one_request * confidence(value, temperatures.parse),
+                tuple(one_request * confidence(log_p, temperatures.leaf) for log_p in one.leaf_log_p),
                 score,
                 *self._units(one.unit_ids),
                 one.passes,

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from treepiece.errors import TreeParseError
+from treepiece.scope import Scope
 from treepiece.spelling import Correction
 from treepiece.trees.brackets import format_brackets
 from treepiece.trees.drawing import outline, svg
@@ -121,7 +122,8 @@ class Result:
     """The candidates for a text, the best first, and the time of each stage in milliseconds.
 
     `corrections` are the words that were read as others, because the model has never seen them. Everything else quotes
-    the text as it was typed.
+    the text as it was typed. `scope` has the probabilities that the text is of a kind that the parser was trained for,
+    and that it is several requests in one; they are part of all confidences. It is None if the bundle cannot tell.
 
     If the best is less confident than `min_confidence`, the text is not understood: `understood` is False, and
     `frame`, `tree` and `intent` are None. `best` and `candidates` exist in any case.
@@ -139,6 +141,7 @@ class Result:
     understood: bool = True
     times: Mapping[str, float] = field(default_factory=dict, compare=False)
     corrections: tuple[Correction, ...] = ()
+    scope: Scope | None = None
 
     @property
     def best(self) -> Candidate:
@@ -154,6 +157,16 @@ class Result:
     def confidence(self) -> float:
         """The probability that the best candidate is right."""
         return self.best.confidence
+
+    @property
+    def in_scope(self) -> float | None:
+        """The probability that the parser was trained for texts such as this one; None if the bundle cannot tell."""
+        return None if self.scope is None else self.scope.in_scope
+
+    @property
+    def several(self) -> float | None:
+        """The probability that the text is several requests in one; None if the bundle cannot tell."""
+        return None if self.scope is None else self.scope.several
 
     @property
     def tree(self) -> str | None:
@@ -194,6 +207,8 @@ class Result:
             "understood": self.understood,
             **best,
             "corrections": [one._asdict() for one in self.corrections],
+            "in_scope": self.in_scope,
+            "several": self.several,
             "milliseconds": dict(self.times),
         }
         if len(self.candidates) > 1:

@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treepiece.bundle import Bundle
+from treepiece.decoding.types import Hypothesis
 from treepiece.errors import BundleError
+from treepiece.scope import States
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime as ort  # after the variable is set
@@ -63,6 +65,13 @@ def graph_names(bundle: Bundle, precision: Precision) -> list[str]:
 def precisions_in(bundle: Bundle) -> list[Precision]:
     """Return the precisions that a bundle has graphs for, the fastest first."""
     return [precision for precision in (Precision.INT8, Precision.FLOAT) if graph_names(bundle, precision)]
+
+
+class Decoded(NamedTuple):
+    """The hypotheses for an utterance, and the encoder's states, if graphs return them. Shape: states (n, width)."""
+
+    hypotheses: list[Hypothesis]
+    states: States | None = None
 
 
 class Input(NamedTuple):

@@ -159,6 +159,12 @@ class ParseAnswer(CandidateAnswer):
     text: str
     understood: bool
     corrections: list[CorrectionAnswer] = Field(description="Words that the model has never seen, and what was read.")
+    in_scope: float | None = Field(
+        description="The probability that the model was trained for such texts; null if it cannot tell."
+    )
+    several: float | None = Field(
+        description="The probability that the text is several requests in one; null if the model cannot tell."
+    )
     milliseconds: dict[str, float] = Field(description="The time of each stage.")
     nbest: list[CandidateAnswer] | None = Field(default=None, description="All candidates, if there are several.")
 

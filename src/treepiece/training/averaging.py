@@ -54,7 +54,7 @@ def average(first: TrainedModel, others: Sequence[TrainedModel], first_weight: f
         if weight.is_floating_point():
             weight.lerp_(begun[name], first_weight)
     metadata = dict(second.metadata)
-    return replace(second, model=averaged.eval(), metadata=metadata)
+    return replace(second, model=averaged.eval(), metadata=metadata, scope=None)  # its encoder is another
 
 
 def _is_extended(first: TrainedModel, second: TrainedModel) -> bool:

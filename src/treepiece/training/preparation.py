@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from treepiece.data.examples import Example, make_examples, too_large
+from treepiece.data.out_of_scope import Request
 from treepiece.data.rows import Row
 from treepiece.definition import Definition, Extensions, ModelKind
 from treepiece.errors import DataError, RecipeError
@@ -31,10 +32,11 @@ _UNIT_EXTENSIONS = ("placeholder_label", "compositional", "label_logits")
 
 @dataclass(frozen=True)
 class Data:
-    """The rows to train on and those to validate on."""
+    """The rows to train on, those to validate on, and requests out of scope; None for those in `data.out_of_scope`."""
 
     train: Sequence[Row]
     validation: Sequence[Row]
+    out_of_scope: Sequence[Request] | None = None
 
 
 def hold_out(rows: Sequence[Row], recipe: Recipe) -> Data:

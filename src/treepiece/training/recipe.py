@@ -145,8 +145,9 @@ class Recipe(RecipePart):
     given, at most `max_held_out` rows. `reranker_loss_weight` is the weight of the reranker's loss; with 0 there is no
     reranker. `dropout` is that of all modules, the encoder's too. `precision` is that of matrix products. Runs with the
     same seed and different `shuffle_seed` hold out the same rows and see the others in different orders: if they start
-    from the same model, their weights can be averaged. The baselines ignore settings of TreePiece, so that one recipe
-    can train all three kinds.
+    from the same model, their weights can be averaged. With `scope` a TreePiece model learns at the end which texts are
+    out of its scope (see `training.scoping`). The baselines ignore settings of TreePiece, so that one recipe can train
+    all three kinds.
     """
 
     kind: Annotated[ModelKind, Field(strict=False)] = ModelKind.TREEPIECE
@@ -163,6 +164,7 @@ class Recipe(RecipePart):
     span_loss_weight: Weight = 0.5
     reranker_loss_weight: Weight = 0.0
     freeze_word_embeddings: bool = True
+    scope: bool = True
     dropout: Fraction = 0.1
     precision: Annotated[MatrixPrecision, Field(strict=False)] = MatrixPrecision.FLOAT32
     checkpoint_seconds: Weight = 300.0

@@ -21,12 +21,15 @@ from lightning.fabric import Fabric
 from treepiece.bundle import MANIFEST, TRAINING, read_bundle, replace_files
 from treepiece.data.examples import Example, make_examples
 from treepiece.data.fingerprints import fingerprint, skeleton_digest
+from treepiece.data.out_of_scope import bundled_requests
+from treepiece.definition import ModelKind
 from treepiece.errors import CheckpointError, DataError, RecipeError, TreepieceError
 from treepiece.models.trained import TrainedModel, load_model, save_model
 from treepiece.progress import Progress
 from treepiece.training.loop import LOG, TrainingLoop
 from treepiece.training.preparation import Data, apply_recipe, inherit, new_model, training_examples
 from treepiece.training.recipe import Recipe, make_recipe
+from treepiece.training.scoping import fit_scope
 
 RUN = "run"
 _PLAN = "plan.json"
@@ -165,10 +168,27 @@ def fit(
         progress.message(f"continuing after step {loop.position.step:,}, in epoch {loop.position.epoch + 1}")
     is_complete = loop.fit(examples, validation, should_stop)
     if is_complete and fabric.is_global_zero:
+        _learn_scope(folder, data, recipe, progress)
         (folder / RUN / _PLAN).unlink()  # First, because a folder without a plan is not a run, whatever else is in it.
         shutil.rmtree(folder / RUN)
     fabric.barrier()
     return read_result(folder)
+
+
+def _learn_scope(folder: Path, data: Data, recipe: Recipe, progress: Progress) -> None:
+    """Add the classifier of scope to the best model of a run; graphs of the baselines have no states to read."""
+    if not recipe.scope or recipe.kind is not ModelKind.TREEPIECE:
+        return
+    trained = load_model(folder)
+    utterances = [row.frame.utterance for row in data.train if row.frame is not None]
+    is_default = data.out_of_scope is None
+    others = bundled_requests() if data.out_of_scope is None else data.out_of_scope
+    trained.scope, near = fit_scope(
+        trained, utterances, others, seed=recipe.seed, progress=progress, is_default=is_default
+    )
+    if near:
+        progress.message(f"scope: left out requests that look like training rows: {', '.join(near)}")
+    save_model(folder, trained)
 
 
 def _examples(
