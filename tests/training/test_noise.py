@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import frames
 
+from treepiece.data.examples import make_examples
+from treepiece.definition import DecoderConfig, Extensions, ModelKind
+from treepiece.models.encoder import load_encoder
 from treepiece.training.noise import NOISE_WEIGHTS, NoiseKind, add_noise, make_noise
+from treepiece.training.preparation import noised_examples
+from treepiece.training.recipe import NoiseConfig
 from treepiece.trees.frame import Frame
 
 WORDS = (
@@ -240,3 +246,45 @@ def test_kinds_are_as_frequent_as_their_weights_say():
     assert 250 < n_both < 350
     assert 2 < found["wo rd"] / sum(found[f"word{mark}"] for mark in ".?!") < 4
     assert add_noise(frame, rng, dict.fromkeys(NOISE_WEIGHTS, 0.0)) is frame
+
+
+@pytest.fixture
+def model(tiny_encoder):
+    """Return what `noised_examples` reads of a model."""
+    _, subwords = load_encoder(str(tiny_encoder))
+    definition = SimpleNamespace(kind=ModelKind.TREEPIECE, extensions=Extensions(), decoder=DecoderConfig())
+    return SimpleNamespace(subwords=subwords, definition=definition)
+
+
+def draw(examples, model, seed=0, **settings):
+    return noised_examples(examples, model, NoiseConfig(**settings), np.random.default_rng(seed))
+
+
+def test_a_share_of_the_examples_gets_noise_and_exact_spans(toy, model):
+    examples, _ = make_examples(toy(1000), model.subwords)
+    assert draw(examples, model) is examples
+    found = draw(examples, model, share=0.3)
+    changed = [place for place, example in enumerate(found) if example is not examples[place]]
+    assert 250 < len(changed) < 350
+    assert found == draw(examples, model, share=0.3) != draw(examples, model, seed=1, share=0.3)
+    for place in changed:
+        one, before = found[place], examples[place]
+        assert_is_noised(one.frame, before.frame)
+        assert (one.line, one.domain, one.unit_ids) == (before.line, before.domain, before.unit_ids)
+        (subwords,) = model.subwords.encode_batch([one.frame.utterance])
+        assert one.subwords == subwords
+        assert [one.subwords.chars(span) for span in one.spans] == [leaf.chars for leaf in one.frame.leaves]
+
+
+def test_an_example_whose_noise_does_not_fit_stays_as_it_is(toy, model):
+    examples, _ = make_examples(toy(60), model.subwords)
+    model.subwords.max_length = max(len(example.subwords.ids) for example in examples)
+    weights = {kind: float(kind is NoiseKind.FILLERS_AROUND) for kind in NoiseKind}
+    found = draw(examples, model, share=1.0, weights=weights)
+    long = [place for place, one in enumerate(examples) if len(one.subwords.ids) == model.subwords.max_length]
+    assert all(found[place] is examples[place] for place in long)
+    assert 0 < sum(one is before for one, before in zip(found, examples, strict=True)) < len(examples)
+    model.definition.decoder = replace(model.definition.decoder, max_length=4)
+    large = draw(examples, model, share=1.0, weights=weights)
+    assert any(one is not before for one, before in zip(found, examples, strict=True))
+    assert all(one is before or one.frame.skeleton.n_nodes <= 2 for one, before in zip(large, examples, strict=True))
