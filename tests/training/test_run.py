@@ -114,6 +114,7 @@ def test_a_model_learns_a_few_rows_by_heart(kind, toy, recipe, tmp_path):
     ("kind", "changes"),
     [
         ("treepiece", {"units": {"sampling": 0.3, "compositional": True}, "reranker_loss_weight": 0.5}),
+        ("treepiece", {"units": {"sampling": 0.3}, "noise": {"share": 0.5}}),
         ("ar", {"precision": "bfloat16"}),
         ("nar", {"freeze_word_embeddings": False}),
     ],
@@ -353,6 +354,22 @@ def test_sampled_partitions_change_from_epoch_to_epoch_and_make_the_same_trees(t
     tokenizer = load_model(tmp_path / "one").definition.tokenizer
     for example in drawn[0]:
         assert tokenizer.decode(example.unit_ids) == example.frame.skeleton
+
+
+def test_noise_changes_from_epoch_to_epoch_and_with_the_order_of_the_rows(toy, recipe, tmp_path, monkeypatch):
+    drawn = []
+    add_noise = run.TrainingLoop._add_noise
+
+    def remember(loop, examples):
+        drawn.append([example.frame.utterance for example in add_noise(loop, examples)])
+        return add_noise(loop, examples)
+
+    monkeypatch.setattr(run.TrainingLoop, "_add_noise", remember)
+    for name, shuffle_seed in ("one", 0), ("same", 0), ("other", 1):
+        settings = recipe(noise={"share": 0.5}, shuffle_seed=shuffle_seed)
+        train(tmp_path / name, hold_out(toy(90), settings), settings)
+    assert drawn[:2] == drawn[2:4]
+    assert len(set(map(tuple, drawn))) == 4
 
 
 def test_rows_that_do_not_fit_are_left_out_and_reported(toy, recipe, tmp_path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from treepiece.data.rows import Row
 from treepiece.decoding.types import Hypothesis
@@ -50,11 +50,29 @@ def make_examples(
             if isinstance(encoding, TextError):
                 left_out.append(f"line {row.line}: {encoding}")
             else:
-                spans = tuple(encoding.covering(leaf.chars) for leaf in frame.leaves)
-                examples.append(Example(frame, encoding, spans, row.domain, row.line))
+                examples.append(Example(frame, encoding, _spans(frame, encoding), row.domain, row.line))
         if on_rows:
             on_rows(start + len(chunk))
     return examples, left_out
+
+
+def with_frames(examples: Sequence[Example], frames: Sequence[Frame], subwords: SubwordTokenizer) -> Iterator[Example]:
+    """Yield each example with another frame of the same skeleton.
+
+    If the utterance of that frame does not fit into the encoder, the example stays as it is.
+    """
+    for start in range(0, len(examples), _CHUNK):
+        chunk = frames[start : start + _CHUNK]
+        encodings = subwords.try_batch([frame.utterance for frame in chunk])
+        for example, frame, encoding in zip(examples[start : start + _CHUNK], chunk, encodings, strict=True):
+            if isinstance(encoding, TextError):
+                yield example
+            else:
+                yield replace(example, frame=frame, subwords=encoding, spans=_spans(frame, encoding))
+
+
+def _spans(frame: Frame, subwords: Subwords) -> tuple[Span, ...]:
+    return tuple(subwords.covering(leaf.chars) for leaf in frame.leaves)
 
 
 def _frame(row: Row) -> Frame:

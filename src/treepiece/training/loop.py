@@ -1,6 +1,6 @@
 """The training loop.
 
-Batches, dropout and sampled partitions of a step depend only on the seed and the number of the step. So a run that was
+Batches, dropout, sampled partitions and noise depend only on the seeds and the number of the step. So a run that was
 killed continues from its last checkpoint, and ends with the same weights as an uninterrupted run.
 """
 
@@ -28,6 +28,7 @@ from treepiece.training.batches import plan_epoch
 from treepiece.training.checkpoint import load_checkpoint, restore_tensors, save_checkpoint, training_tensors
 from treepiece.training.optimization import make_optimizer, multiplying_in, rate_factor
 from treepiece.training.prediction import predict
+from treepiece.training.preparation import noised_examples
 from treepiece.training.recipe import Recipe
 from treepiece.training.tuning import MAX_TUNING_ROWS, tune
 
@@ -81,9 +82,10 @@ class TrainingLoop:
         log = self._open_log()
         clock = _Clock(recipe.checkpoint_seconds)
         while here.epoch < n_epochs and not self._is_stale():
-            plan = self._plan(examples)
+            drawn = self._sample_units(self._add_noise(examples))
+            plan = self._plan(drawn)  # by the lengths of this epoch
             n_steps = n_epochs * len(plan)
-            for batch in self._batches(examples, plan):
+            for batch in self._batches(drawn, plan):
                 losses = self._step(batch, rate_factor(recipe.optimizer, here.step, n_steps, here.epoch))
                 clock.count(len(plan[here.batch]))
                 here.step, here.batch = here.step + 1, here.batch + 1
@@ -125,10 +127,15 @@ class TrainingLoop:
         """Return this process's part of each remaining batch of the epoch."""
         rank, world = self.fabric.global_rank, self.fabric.world_size
         return DataLoader(
-            self._sample_units(examples),  # type: ignore[arg-type]  # a list is a data set
+            examples,  # type: ignore[arg-type]  # a list is a data set
             batch_sampler=[places[rank::world] for places in plan[self.position.batch :]],
             collate_fn=self.trained.model.collate,
         )
+
+    def _add_noise(self, examples: Sequence[Example]) -> Sequence[Example]:
+        """Return the examples with the noise of this epoch, where the recipe adds it."""
+        rng = np.random.default_rng([self.recipe.seed, self.position.epoch, 2, self.recipe.shuffle_seed])
+        return noised_examples(examples, self.trained, self.recipe.noise, rng)
 
     def _sample_units(self, examples: Sequence[Example]) -> Sequence[Example]:
         """Return the examples with the partitions of this epoch, where the recipe samples them."""

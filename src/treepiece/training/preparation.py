@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from treepiece.data.examples import Example, make_examples, too_large
+from treepiece.data.examples import Example, make_examples, too_large, with_frames
 from treepiece.data.out_of_scope import Request
 from treepiece.data.rows import Row
 from treepiece.definition import Definition, Extensions, ModelKind
@@ -22,8 +22,9 @@ from treepiece.models.treepiece_model import TreePieceModel
 from treepiece.progress import Progress
 from treepiece.spelling import Dictionary
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.training.noise import add_noise
 from treepiece.training.pretraining import pretrain_units
-from treepiece.training.recipe import PretrainingConfig, Recipe
+from treepiece.training.recipe import NoiseConfig, PretrainingConfig, Recipe
 from treepiece.trees.node import Node
 
 _SHOWN = 3
@@ -121,9 +122,7 @@ def training_examples(rows: Sequence[Row], trained: TrainedModel, progress: Prog
     made, left_out = make_examples(
         rows, trained.subwords, lambda done: progress.update("reading utterances", done, len(rows))
     )
-    definition = trained.definition
-    is_linear = definition.kind is not ModelKind.TREEPIECE or definition.extensions.reranker
-    reasons = [too_large(example, definition.decoder.max_length, linear=is_linear) for example in made]
+    reasons = [_too_large(example, trained.definition) for example in made]
     examples = [example for example, reason in zip(made, reasons, strict=True) if reason is None]
     left_out += filter(None, reasons)
     for reason in left_out[:_SHOWN]:
@@ -133,6 +132,30 @@ def training_examples(rows: Sequence[Row], trained: TrainedModel, progress: Prog
     if not examples:
         raise DataError("no row is left to train on")
     return examples
+
+
+def _too_large(example: Example, definition: Definition) -> str | None:
+    is_linear = definition.kind is not ModelKind.TREEPIECE or definition.extensions.reranker
+    return too_large(example, definition.decoder.max_length, linear=is_linear)
+
+
+def noised_examples(
+    examples: Sequence[Example], trained: TrainedModel, config: NoiseConfig, rng: np.random.Generator
+) -> Sequence[Example]:
+    """Return the examples with noise in a share of them, or the very same examples if that share is 0.
+
+    An example stays as it is if its noised utterance does not fit the model.
+    """
+    if not config.share:
+        return examples
+    places = np.flatnonzero(rng.random(len(examples)) < config.share).tolist()
+    chosen = [examples[place] for place in places]
+    frames = [add_noise(example.frame, rng, config.kind_weights) for example in chosen]
+    noised = list(examples)
+    for place, example in zip(places, with_frames(chosen, frames, trained.subwords), strict=True):
+        if _too_large(example, trained.definition) is None:
+            noised[place] = example
+    return noised
 
 
 def _pretrain(model: TreePieceModel, skeletons: Sequence[Node], recipe: Recipe, progress: Progress) -> None:

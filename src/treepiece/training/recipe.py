@@ -31,6 +31,7 @@ from treepiece.definition import DecoderConfig, ModelKind
 from treepiece.errors import RecipeError
 from treepiece.models.losses import LossConfig
 from treepiece.tokenizer.learning import TokenizerConfig
+from treepiece.training.noise import NOISE_WEIGHTS, NoiseKind
 
 MODULES = {
     ModelKind.TREEPIECE: ("encoder", "units", "spans", "reranker"),
@@ -136,6 +137,30 @@ class UnitConfig(RecipePart):
         return self
 
 
+class NoiseConfig(RecipePart):
+    """The noise in training rows: each epoch draws anew which rows have it, and what kinds.
+
+    `share` is the share of the rows. `weights` says how frequent the kinds are; one that is not named has the weight 1,
+    and 0 leaves a kind out.
+    """
+
+    share: Fraction = 0.0
+    weights: Mapping[Annotated[NoiseKind, Field(strict=False)], Weight] = {}
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        if self.weights and not self.share:
+            raise ValueError("weights are given, but share is 0: set it above 0, or leave them out")
+        if not any(self.kind_weights.values()):
+            raise ValueError("all weights are 0: leave out one kind or more, or set share to 0")
+        return self
+
+    @property
+    def kind_weights(self) -> dict[NoiseKind, float]:
+        """The weight of each kind."""
+        return {**NOISE_WEIGHTS, **self.weights}
+
+
 class Recipe(RecipePart):
     """The settings of a training run.
 
@@ -172,6 +197,7 @@ class Recipe(RecipePart):
     decoder: DecoderConfig = DecoderConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     units: UnitConfig = UnitConfig()
+    noise: NoiseConfig = NoiseConfig()
 
     @model_validator(mode="after")
     def _check_learning_rates(self) -> Self:
@@ -270,7 +296,7 @@ _REMOVED = ("ranking", "ema")
 
 def _explain(error: ErrorDetails) -> str:
     """Return what is wrong with a setting, in one line that begins with its name."""
-    path = [str(part) for part in error["loc"]]
+    path = [str(part) for part in error["loc"] if part != "[key]"]  # pydantic adds it for a wrong name in a mapping
     name, kind = ".".join(path), error["type"]
     if kind == "value_error":
         reason = error["msg"].removeprefix("Value error, ")
