@@ -92,6 +92,7 @@ RASA = """nlu:
 
 def import_file(*arguments):
     """Run `treepiece data import` in a process of its own; return its exit code, and what it writes."""
+    pytest.importorskip("yaml", reason="PyYAML is not installed: pip install 'treepiece[train]'")
     command = [sys.executable, "-m", "treepiece", "data", "import", *map(str, arguments)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     return ran.returncode, ran.stdout, ran.stderr.splitlines()

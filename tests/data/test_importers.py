@@ -220,7 +220,7 @@ RASA_ITEM = "nlu:\n- intent: a\n  examples: |\n    - "
         ("mtop", mtop_line(tokens="x"), 1, "not JSON"),
         ("mtop", mtop_line(tokens="{}"), 1, "tokens: expected an object with a list of words"),
         ("mtop", mtop_line(slots="x"), 1, "slots: expected START:END:LABEL"),
-        ("mtop", mtop_line(slots=""), 1, "the words 'mom' of SL:RECIPIENT occur more than once in the utterance"),
+        ("mtop", mtop_line(slots=""), 1, "the words 'mom' of SL:RECIPIENT occur more than once in"),
         ("mtop", mtop_line(tree="[IN:A [SL:B dad ] ]"), 1, "the words 'dad' of SL:B are not in the utterance"),
         ("mtop", mtop_line(tree="[IN:A [SL:B text hi ] ]"), 1, "the words 'text hi' of SL:B are not in the utterance"),
         ("mtop", mtop_line(tree="[IN:A [SL:B hi ] [SL:C text ] ]"), 1, "the words 'text' of SL:C are not"),
@@ -419,22 +419,75 @@ def decoupled(draw):
     return Frame(tuple(words), skeleton, tuple(spans), " ".join(words[:-1]) + words[-1])
 
 
+def mtop_of(frame, is_bytes=False, has_slots=True):
+    """Return the line of a frame."""
+
+    def place(char):
+        return len(frame.utterance[:char].encode()) if is_bytes else char
+
+    leaves, slots, end = iter(frame.leaves), [], 0
+    for child in frame.skeleton.children:
+        chars = [next(leaves).chars for _ in leaf_labels(child)]
+        start, end = (chars[0].start, chars[-1].end) if chars else (end, end)
+        slots.append(f"{place(start)}:{place(end)}:{child.label}")
+    return mtop_line(
+        slots=",".join(reversed(slots)) * has_slots,
+        utterance=frame.utterance,
+        tree=frame.to_brackets(),
+        tokens=json.dumps({"tokens": frame.words}),
+    )
+
+
 @given(st.lists(decoupled(), min_size=1, max_size=3), st.booleans())
 def test_mtop_keeps_nested_frames(tmp_path_factory, frames, has_slots):
-    lines = []
-    for number, frame in enumerate(frames):
-        places = iter(frame.leaves)
-        slots, end = [], 0
-        for child in frame.skeleton.children:
-            chars = [next(places).chars for _ in leaf_labels(child)]
-            start, end = (chars[0].start, chars[-1].end) if chars else (end, end)
-            slots.append(f"{start}:{end}:{child.label}")
-        tokens = json.dumps({"tokens": frame.words})
-        columns = number, "", ",".join(slots) * has_slots, frame.utterance, "x", "en", frame.to_brackets(), tokens
-        lines.append("\t".join(map(str, columns)) + "\n")
+    lines = [mtop_of(frame, has_slots=has_slots) + "\n" for frame in frames]
     check(lines, frames, tmp_path_factory.mktemp("mtop"), ImportFormat.MTOP)
+
+
+@st.composite
+def repetitive(draw):
+    """A flat frame in which words occur more than once."""
+    tokens = draw(st.lists(st.sampled_from(["a", "é", "ब"]), min_size=1, max_size=6))
+    cuts = sorted(draw(st.sets(st.integers(0, len(tokens)), max_size=6)))
+    spans = [Span(*pair) for pair in zip(cuts[::2], cuts[1::2], strict=False)]
+    skeleton = Node("IN:ASK", [Node(draw(st.sampled_from(["SL:A", "SL:B"]))) for _ in spans])
+    return Frame(tuple(tokens), skeleton, tuple(spans), " ".join(tokens))
+
+
+@given(repetitive(), st.booleans())
+def test_mtop_never_takes_the_wrong_one_of_equal_words(tmp_path_factory, frame, is_bytes):
+    """Whether its slots count characters or bytes: where both could be meant, the row is bad."""
+    rows, report = imported(mtop_of(frame, is_bytes), ImportFormat.MTOP, tmp_path_factory.mktemp("mtop"))
+    assert [row.frame for row in rows] == [frame] * (not report.bad_rows)
+    assert all("occur more than once" in bad.reason for bad in report.bad_rows)
+    if frame.utterance.isascii():
+        assert not report.bad_rows
 
 
 def test_imported_rows_are_data_to_train_with(tmp_path):
     rows = list(import_rows(write(tmp_path, RASA, "nlu.yml")))
     assert load_rows(rows) == rows
+
+
+PIECES = [
+    "nlu:\n", "- intent: a\n", "  examples: |\n", "    - ", "[a](b)", "[a]{", '"entity": "b"', "}", "[", "]", "(",
+    "&x ", "*x", "a", " ", "\n", "\t", "O", "B-x", "I-x", "-", ":", "{}", "? ", "!!int ", "%", "\x00", "\ud800",
+    "\u2028", "é", "[IN:A ", "[SL:B ", MTOP,
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(["", RASA_ITEM]),
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.sampled_from(ImportFormat),
+)
+def test_any_file(tmp_path_factory, begin, text, source_format):
+    """Whatever a file holds, rows can be written or are bad, or the file is refused."""
+    path = write(tmp_path_factory.mktemp("any"), (begin + text).encode(errors="surrogatepass"), "file")
+    report = ReadReport()
+    try:
+        lines = list(import_lines(path, source_format, report))
+    except DataError:
+        return
+    again = write(path.parent, "".join(lines), "again.tsv")
+    assert len(list(read_rows(again))) == report.n_rows == len(lines)
