@@ -21,7 +21,7 @@ LAYERS = {
     "tokenizer": {"numpy"},
     "decoding": {"numpy"},
     "evaluation": {"numpy"},
-    "data": set(),
+    "data": {"yaml"},
     "models": {"numpy", "torch", "transformers", "huggingface_hub", "safetensors"},
     "training": {"torch", "numpy", "lightning", "safetensors", "yaml", "pydantic", "pydantic_core"},
     "runtime": {"numpy", "onnxruntime"},

@@ -79,3 +79,58 @@ def test_a_full_standard_output():
     result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 2
     assert result.stderr == "error: standard output cannot be written: No space left on device\n"
+
+
+RASA = """nlu:
+- intent: book_flight
+  examples: |
+    - fly to [oslo](city)
+    - fly to [oslo
+    - from [nyc]{"entity": "city", "value": "new york"}
+"""
+
+
+def import_file(*arguments):
+    """Run `treepiece data import` in a process of its own; return its exit code, and what it writes."""
+    pytest.importorskip("yaml", reason="PyYAML is not installed: pip install 'treepiece[train]'")
+    command = [sys.executable, "-m", "treepiece", "data", "import", *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return ran.returncode, ran.stdout, ran.stderr.splitlines()
+
+
+def test_import_writes_rows_and_says_what_it_leaves_out(tmp_path):
+    source, output = tmp_path / "nlu.yml", tmp_path / "my.tsv"
+    source.write_text(RASA)
+    assert import_file(source, "--output", output) == (
+        0,
+        "",
+        [
+            f"skipped: {source}, line 5: col 8: '[' has no ']' before the next '[' or the end: expected [text](entity)",
+            "read 2 rows, skipped 1 (use --strict to stop at the first)",
+            "left out: 1 values of entities",
+            f"{output}: 2 rows",
+        ],
+    )
+    assert [row.frame.to_brackets() for row in read_rows(output)] == [
+        "[IN:BOOK_FLIGHT [SL:CITY oslo ] ]",
+        "[IN:BOOK_FLIGHT [SL:CITY nyc ] ]",
+    ]
+    assert run("import", source) == output.read_text()
+    assert run("import", source, "--format", "rasa", "--output", "-") == output.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        (RASA, ["--strict"], ", line 5: col 8"),
+        (RASA.replace("](", "]"), [], ": no row in it can be converted"),
+        (RASA + "- {", [], ", line 7: not YAML"),
+    ],
+    ids=["strict", "no row", "not YAML"],
+)
+def test_a_failed_import_leaves_no_file(text, options, reason, tmp_path):
+    source, output = tmp_path / "nlu.yml", tmp_path / "my.tsv"
+    source.write_text(text.replace("[nyc]", "[nyc") if "no row" in reason else text)
+    code, printed, said = import_file(source, "--output", output, *options)
+    assert (code, printed, [path.name for path in tmp_path.iterdir()]) == (2, "", ["nlu.yml"])
+    assert said[-1].startswith(f"error: {source}{reason}")

@@ -10,6 +10,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import frames
 
 from treepiece.data.toy import toy_frames
 from treepiece.runtime.result import Candidate, Result
@@ -120,3 +121,45 @@ def test_results_cannot_be_changed(name):
     result = Result(FRAMES[0].utterance, (make_candidate(FRAMES[0]),))
     with pytest.raises(AttributeError):
         setattr(result, name, None)
+
+
+def paths_in(node, path=()):
+    """Yield the path of every node; siblings with one label are numbered."""
+    yield path
+    labels = [child.label for child in node.children]
+    for place, child in enumerate(node.children):
+        number = labels[: place + 1].count(child.label)
+        yield from paths_in(child, (*path, child.label + (f"[{number}]" if number > 1 else "")))
+
+
+@given(frames(["play", "x", "y"]))
+def test_flat_entities_keep_every_node(frame):
+    """Each node is on the path of an entity or of a nested intent."""
+    result = Result(frame.utterance, (make_candidate(frame),))
+    flat = result.to_entities()
+    found = [entity["path"] for entity in flat["entities"]] + [intent["path"] for intent in flat["nested_intents"]]
+    ends = {tuple(path[1:place]) for path in found for place in range(1, len(path) + 1)} | {()}
+    assert ends == set(paths_in(frame.skeleton))
+    assert all(path[0] == frame.skeleton.label for path in found)
+    assert len(found) == len(set(map(tuple, found)))
+    assert flat["intent"] == {"name": result.intent.removeprefix("IN:"), "confidence": result.confidence}
+    for entity, slot in zip(flat["entities"], result.slots, strict=True):
+        assert (entity["value"], entity["start"], entity["end"], entity["confidence"]) == slot[1:4] + slot[5:]
+    assert json.loads(json.dumps(flat)) == flat
+
+
+def test_flat_entities_have_roles_and_groups():
+    frame = Frame.from_brackets("[IN:FAQ/FLY from [SL:CITY/DEPARTURE oslo ] to [SL:CITY#2 rome ] ]")
+    flat = Result(frame.utterance, (make_candidate(frame),)).to_entities(lower=True)
+    assert flat["intent"]["name"] == "faq/fly"
+    assert [{key: one.get(key) for key in ("entity", "role", "group")} for one in flat["entities"]] == [
+        {"entity": "city", "role": "departure", "group": None},
+        {"entity": "city", "role": None, "group": "2"},
+    ]
+    assert flat["entities"][0]["path"] == ["IN:FAQ/FLY", "SL:CITY/DEPARTURE"]
+
+
+def test_what_is_not_understood_has_no_entities():
+    result = Result(FRAMES[0].utterance, (make_candidate(FRAMES[0]),), understood=False)
+    nothing = {"name": None, "confidence": 0.75}
+    assert result.to_entities() == {"text": result.text, "intent": nothing, "entities": [], "nested_intents": []}

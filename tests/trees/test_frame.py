@@ -139,3 +139,19 @@ def test_deep_and_wide():
     assert Frame.from_tree(deep).leaves[0].text == "x"
     wide = Node("IN:A", [Node("SL:B", ["x"])] * 100_000)
     assert len(Frame.from_tree(wide).leaves) == 100_000
+
+
+@given(top_trees)
+def test_all_words_are_written_and_read_back(tree):
+    frame = Frame.from_tree(tree)
+    assume(frame.skeleton.children or frame.skeleton.label.startswith("IN:"))
+    again = Frame.from_brackets(frame.to_brackets(all_words=True), frame.utterance)
+    assert again == frame
+    assert again.words == frame.words
+
+
+def test_a_tree_that_is_one_slot_has_no_place_for_other_words():
+    assert Frame.from_brackets("[SL:A b ]").to_brackets(all_words=True) == "[SL:A b ]"
+    frame = Frame(("a", "b"), Node("SL:A"), (Span(1, 2),), "a b")
+    with pytest.raises(FrameError, match="single slot"):
+        frame.to_brackets(all_words=True)

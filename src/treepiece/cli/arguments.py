@@ -63,15 +63,20 @@ def load_rows(data: str, *, split: str, strict: bool = False) -> list[Row]:
 
         report = ReadReport(strict=strict, on_bytes=count)
         rows = list(read_rows(data, split=split, report=report))
+    note_bad_rows(report)
+    if not rows:
+        raise DataError(f"{data}: no row in it can be read")
+    return rows
+
+
+def note_bad_rows(report: ReadReport) -> None:
+    """Write which rows cannot be read to standard error."""
     for bad in report.bad_rows[:_SHOWN]:
         note(f"skipped: {bad}")
     if len(report.bad_rows) > _SHOWN:
         note(f"skipped: {len(report.bad_rows) - _SHOWN:,} more rows")
     if report.bad_rows:
         note(f"read {report.n_rows:,} rows, skipped {len(report.bad_rows):,} (use --strict to stop at the first)")
-    if not rows:
-        raise DataError(f"{data}: no row in it can be read")
-    return rows
 
 
 def _kilobytes(data: str, split: str) -> float | None:

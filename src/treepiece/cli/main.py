@@ -12,7 +12,7 @@ import typer
 from treepiece.cli.console import note
 from treepiece.errors import TreepieceError
 
-_COMMANDS = ("parse", "train", "average", "evaluate", "export", "serve")
+_COMMANDS = ("parse", "train", "average", "evaluate", "export", "serve", "tools")
 """The commands: each is a function in a module of its name."""
 _GROUPS = {"tokenizer": "tokenize", "data": "data"}
 """The module of each group of commands, which has an `app`."""

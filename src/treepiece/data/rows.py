@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,13 +42,15 @@ class BadRow:
 class ReadReport:
     """Counts rows as they are read. With `strict`, the first row that cannot be read raises.
 
-    `on_bytes` is called with the number of bytes of each line, for progress bars.
+    `on_bytes` is called with the number of bytes of each line, for progress bars. `left_out` counts what an importer
+    leaves out on purpose, such as synonyms.
     """
 
     strict: bool = False
     on_bytes: Callable[[int], None] | None = None
     n_rows: int = 0
     bad_rows: list[BadRow] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
     def refuse(self, bad: BadRow) -> None:
         """Count a row that cannot be read, or raise."""
@@ -55,10 +59,28 @@ class ReadReport:
         self.bad_rows.append(bad)
 
 
+def format_row(row: Row) -> str:
+    r"""Return a row as a line of a TSV file, utterance and parse; raise if it cannot be written so.
+
+    >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]")
+    >>> format_row(Row(frame.skeleton, frame))
+    'rain today\t[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]'
+    """
+    if row.frame is None:
+        raise DataError("a tree without an utterance cannot be written as utterance and parse")
+    line = f"{_BLANK.sub(' ', row.frame.utterance)}\t{row.frame.to_brackets(all_words=True)}"
+    try:
+        line.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"the character {line[error.start]!r} cannot be written as UTF-8: remove it") from None
+    return line
+
+
 ParseLine = Callable[[str], Row]
 """Reads a row from a line."""
 
 _PARSE_COLUMN = ("parse", "semantic_parse", "seqlogical")  # names of the last column in headers
+_BLANK = re.compile(r"[\t\r\n]")
 _COLUMNS = {
     1: "one column, a tree",
     2: "two columns, utterance and parse",

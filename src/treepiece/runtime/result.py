@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from treepiece.spelling import Correction
 from treepiece.trees.brackets import format_brackets
 from treepiece.trees.drawing import outline, svg
 from treepiece.trees.frame import Frame, Leaf
+from treepiece.trees.labels import entity_name, plain_name
 from treepiece.trees.node import INTENT_PREFIX, Node, is_slot
 
 NOT_UNDERSTOOD = "not understood"
@@ -101,6 +103,60 @@ class Candidate:
             "unit_places": list(self.unit_places),
             "passes": self.passes,
         }
+
+    def to_entities(self, *, lower: bool = False) -> dict[str, Any]:
+        """Return the candidate as an intent and flat entities, in the form of Rasa.
+
+        The slots that quote the text become entities; a label such as `SL:CITY/DEPARTURE#1` gives one with a role and a
+        group. The `path` of an entity has the labels from the root to its slot, and `nested_intents` lists the intents
+        below the top one with theirs. In a path, `[2]` marks the second of several siblings with one label. So only one
+        thing is lost: where an intent without entities stands among its siblings. Names have no `IN:` and `SL:`.
+
+        >>> frame = Frame.from_brackets("[IN:REMIND remind me to [SL:TODO [IN:CALL call [SL:NAME mom ] ] ] ]")
+        >>> value = Candidate(frame, 0.9, (0.8,), 1.0, (), (), 1).to_entities()
+        >>> value["intent"], value["nested_intents"]
+        ({'name': 'REMIND', 'confidence': 0.9}, [{'name': 'CALL', 'path': ['IN:REMIND', 'SL:TODO', 'IN:CALL']}])
+        >>> value["entities"]  # doctest: +NORMALIZE_WHITESPACE
+        [{'entity': 'NAME', 'value': 'mom', 'start': 18, 'end': 21, 'confidence': 0.8,
+          'path': ['IN:REMIND', 'SL:TODO', 'IN:CALL', 'SL:NAME']}]
+
+        Args:
+            lower: Write names in lower case, as Rasa and GLiNER do. Paths keep the labels of the model.
+        """
+        cased = str.lower if lower else str
+        paths, nested = [], []
+        for node, path in _walk_paths(self.frame.skeleton):
+            if not is_slot(node.label):
+                nested.append({"name": cased(plain_name(node.label)), "path": path})
+            elif not node.children:
+                paths.append(path)
+        entities = []
+        for slot, path in zip(self.slots, paths, strict=True):
+            name = {key: cased(part) for key, part in entity_name(slot.label)._asdict().items() if part is not None}
+            chars = {"value": slot.text, "start": slot.start, "end": slot.end}
+            entities.append({**name, **chars, "confidence": slot.confidence, "path": path})
+        intent = {"name": cased(plain_name(self.intent)), "confidence": self.confidence}
+        return {"intent": intent, "entities": entities, "nested_intents": nested[not is_slot(self.intent) :]}
+
+
+def _walk_paths(skeleton: Node) -> Iterator[tuple[Node, list[str]]]:
+    """Yield the nodes of a skeleton in pre-order, each with the labels from the root to it.
+
+    >>> [path[-1] for _, path in _walk_paths(Node("IN:A", [Node("SL:B"), Node("SL:B")]))]
+    ['IN:A', 'SL:B', 'SL:B[2]']
+    """
+    stack = [(skeleton, [skeleton.label])]
+    while stack:
+        node, path = stack.pop()
+        yield node, path
+        below = []
+        seen: Counter[str] = Counter()
+        for child in node.children:
+            assert isinstance(child, Node)  # a skeleton has no words
+            seen[child.label] += 1
+            place = f"[{seen[child.label]}]" if seen[child.label] > 1 else ""
+            below.append((child, [*path, child.label + place]))
+        stack += reversed(below)
 
 
 def _intents_of_leaves(skeleton: Node) -> list[str]:
@@ -214,6 +270,16 @@ class Result:
         if len(self.candidates) > 1:
             value["nbest"] = [candidate.to_dict() for candidate in self.candidates]
         return value
+
+    def to_entities(self, *, lower: bool = False) -> dict[str, Any]:
+        """Return the text, its intent and its flat entities, in the form of Rasa (see `Candidate.to_entities`).
+
+        If the text was not understood, the name of the intent is None, and there are no entities.
+        """
+        if not self.understood:
+            intent = {"name": None, "confidence": self.confidence}
+            return {"text": self.text, "intent": intent, "entities": [], "nested_intents": []}
+        return {"text": self.text, **self.best.to_entities(lower=lower)}
 
     def _repr_svg_(self) -> str | None:
         return svg(self.best.frame.tree, self.best.unit_places or None) if self.understood else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from treepiece.errors import FrameError
@@ -140,9 +141,14 @@ class Frame:
         """The decoupled tree: the skeleton with the words of its leaves."""
         return build_tree(_with_words(self.skeleton, self.words, iter(self.spans)))
 
-    def to_brackets(self) -> str:
-        """Return the decoupled tree as TOP text."""
-        return format_brackets(self.tree)
+    def to_brackets(self, *, all_words: bool = False) -> str:
+        """Return the decoupled tree as TOP text, on request with the words that belong to no leaf.
+
+        >>> frame = Frame.from_brackets("[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]")
+        >>> frame.to_brackets(), frame.to_brackets(all_words=True)
+        ('[IN:GET_WEATHER [SL:DATE_TIME today ] ]', '[IN:GET_WEATHER rain [SL:DATE_TIME today ] ]')
+        """
+        return format_brackets(build_tree(_with_all_words(self)) if all_words else self.tree)
 
     def to_json(self) -> dict[str, Any]:
         """Return the frame as a value that `json.dumps` accepts."""
@@ -207,6 +213,27 @@ def _with_words(skeleton: Node, words: Sequence[str], spans: Iterator[Span]) -> 
             span = next(spans)
             yield from ((Kind.WORD, word) for word in words[span.start : span.end])
         yield kind, label
+
+
+def _with_all_words(frame: Frame) -> Iterator[Event]:
+    """Yield the events of a tree with every word: those before a leaf right before it, those at the end in the root."""
+    spans = iter(frame.spans)
+    words = [(Kind.WORD, word) for word in frame.words]
+    events = list(frame.skeleton.events())
+    place = 0
+    if len(events) == 2 and is_slot(frame.skeleton.label) and frame.spans[0] != (0, len(words)):
+        raise FrameError("a tree that is a single slot has no place for words outside of it")
+    for (kind, label), (following, _) in pairwise(events):
+        if kind is Kind.OPEN and following is Kind.CLOSE and is_slot(label):
+            span = next(spans)
+            yield from words[place : span.start]
+            yield kind, label
+            yield from words[span.start : span.end]
+            place = span.end
+        else:
+            yield kind, label
+    yield from words[place:]
+    yield events[-1]
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,0 +1,1 @@
+"""Importers: rows from the training data of other tools, one module for each format."""
