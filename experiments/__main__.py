@@ -17,6 +17,7 @@ COMMANDS = {
     "latency": "milliseconds per parse: three parsers, ONNX Runtime and PyTorch, float and int8",
     "process": "start-up time, memory and throughput of a bundle",
     "server": "throughput, latency and errors of `treepiece serve`, also under overload",
+    "robustness": "accuracy on noised text, and what a parser makes of requests out of its scope",
     "fuzz": "random and hostile texts against the parser and the reader of TOP text",
     "toy": "accuracy of the three parsers on the toy grammar",
     "training-speed": "utterances per second in training",
