@@ -84,6 +84,10 @@ def test_the_nearest_word_is_that_of_the_definition(word, counts):
         ("wheater in olso", "weather in oslo"),
         ("what's the waether, please?", "what's the weather, please?"),
         ("alarmm's", "alarm's"),
+        ("to morrow", "tomorrow"),
+        ("Tomor row's weather", "Tomorrow's weather"),
+        ("alarmfor tomorrow", "alarm for tomorrow"),
+        ("al ar m", "al ar m"),
     ],
 )
 def test_errors_are_corrected(text, read):
@@ -120,7 +124,7 @@ def test_other_text_is_left_alone(text):
 def test_text_of_known_words_is_never_compared(monkeypatch):
     corrector = corrector_of(WORDS)
     monkeypatch.setattr(corrector, "nearest", None)
-    assert corrector.corrections("remind me for the alarm at 8") == ()
+    assert corrector.corrections("remind alarms for tomorrow 8") == ()
 
 
 @given(

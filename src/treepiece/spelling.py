@@ -15,6 +15,7 @@ refer to these (`realign`). Text without unknown words is looked up in a table a
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -36,12 +37,14 @@ TWO_EDITS = 7
 """Words of this length or more may have two errors, shorter words one."""
 MAX_UNKNOWN = 32
 """A text with more unknown words is in another language, or no language: it is left alone."""
+LEAST_SHARE = 1e-7
+"""The least product of the shares that two words have of all words, for a word to be read as both of them."""
 _CACHED = 1 << 12
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 class Correction(NamedTuple):
-    """A word of a text, the characters from `start` up to `end`, and the word that was read instead."""
+    """The characters of a text from `start` up to `end`, a word or what was meant as one, and what was read instead."""
 
     start: int
     end: int
@@ -95,39 +98,60 @@ class SpellingCorrector:
     >>> corrector = SpellingCorrector(Dictionary({"alarm": 9, "tomorrow": 5}), lambda word: word == "alarms")
     >>> [(one.text, one.read) for one in corrector.corrections("Alrm for tommorow")]
     [('Alrm', 'Alarm'), ('tommorow', 'tomorrow')]
-    >>> corrector.corrections("alarms 24")
-    ()
+    >>> [(one.text, one.read) for one in corrector.corrections("alarms 24 to morrow alarmtomorrow")]
+    [('to morrow', 'tomorrow'), ('alarmtomorrow', 'alarm tomorrow')]
     """
 
     def __init__(self, dictionary: Dictionary, is_known: Callable[[str], bool]) -> None:
         self._counts = dictionary.counts
         self._is_known = is_known
         self.nearest = lru_cache(_CACHED)(self._nearest)
+        self.is_unknown = lru_cache(_CACHED)(self._is_unknown)
 
     def corrections(self, text: str) -> tuple[Correction, ...]:
         """Return the corrections of a text, from left to right."""
+        words = [(match.start(), match.end(), match.group().lower()) for match in _WORD.finditer(text)]
+        unknown = [place for place, (_, _, word) in enumerate(words) if word not in self._counts]
+        unknown = [place for place in unknown if self.is_unknown(words[place][2])]
+        if not unknown or len(unknown) > MAX_UNKNOWN:
+            return ()
         found: list[Correction] = []
-        n_unknown = 0
-        for match in _WORD.finditer(text):
-            word = match.group()
-            lower = word.lower()
-            if len(word) not in LETTERS or lower in self._counts or not _has_case(word, lower):
+        for place in unknown:
+            start, end, word = words[place]
+            pair = self._joined(text, words, place)
+            if found and found[-1].end > start:
+                continue  # it is a part of the correction before
+            if pair is not None:
+                start, end, read = pair
+                if found and found[-1].end > start:
+                    found.pop()
+            elif len(word) != end - start or (best := self.nearest(word)) is None:
                 continue
-            n_unknown += 1
-            if n_unknown > MAX_UNKNOWN:
-                return ()
-            read = self.nearest(lower)
-            if read is not None:
-                found.append(Correction(*match.span(), word, _with_case_of(word, read)))
+            else:
+                read = best
+            typed = text[start:end]
+            found.append(Correction(start, end, typed, _with_case_of(typed, read)))
         return tuple(found)
 
+    def _joined(self, text: str, words: Sequence[tuple[int, int, str]], place: int) -> tuple[int, int, str] | None:
+        """Return the frequent word that an unknown word and a neighbour make without the blank between them."""
+        for first in (place, place - 1):
+            if first >= 0 and first + 1 < len(words):
+                (start, before, one), (after, end, other) = words[first : first + 2]
+                if text[before:after] == " " and self._counts.get(one + other, 0) >= MIN_COUNT:
+                    return start, end, one + other
+        return None
+
+    def _is_unknown(self, word: str) -> bool:
+        return _has_case(word) and not self._is_known(word)
+
     def _nearest(self, word: str) -> str | None:
-        """Return the word to read instead of an unknown word in lower case; None if the word is left alone.
+        """Return what to read instead of an unknown word in lower case; None if the word is left alone.
 
         The distance is that of optimal string alignment: letters inserted, dropped, replaced, or swapped with a
-        neighbour. Of equally near words the most frequent is read.
+        neighbour. Of equally near words the most frequent is read. A word that is near to none may be two words.
         """
-        if self._is_known(word):
+        if len(word) not in LETTERS:
             return None
         # Only where there is an unknown word: most texts have none.
         from rapidfuzz import process
@@ -135,7 +159,21 @@ class SpellingCorrector:
 
         most = 2 if len(word) >= TWO_EDITS else 1
         near = process.extract(word, self._frequent, scorer=OSA.distance, score_cutoff=most, limit=None)
-        return min(near, key=lambda one: (one[1], one[2]))[0] if near else None
+        return min(near, key=lambda one: (one[1], one[2]))[0] if near else self._split(word)
+
+    def _split(self, word: str) -> str | None:
+        """Return the two words that were run together, the most frequent pair.
+
+        Both must be so frequent that they are expected to meet: "alarmfor" is two words, the name "vimal" is not.
+        """
+        pairs = [(word[:cut], word[cut:]) for cut in range(2, len(word) - 1)]
+        shares = [math.prod(self._counts.get(part, 0) / self._n_words for part in pair) for pair in pairs]
+        best = max(shares, default=0.0)
+        return " ".join(pairs[shares.index(best)]) if best >= LEAST_SHARE else None
+
+    @cached_property
+    def _n_words(self) -> int:
+        return sum(self._counts.values())
 
     @cached_property
     def _frequent(self) -> list[str]:
@@ -143,12 +181,12 @@ class SpellingCorrector:
         return [word for word, count in self._counts.items() if count >= MIN_COUNT and len(word) >= LETTERS[0] - 1]
 
 
-def _has_case(word: str, lower: str) -> bool:
-    """Return whether all letters are of a script with upper and lower case, and lower case has the same offsets.
+def _has_case(word: str) -> bool:
+    """Return whether all letters of a word in lower case are of a script with upper and lower case.
 
     Scripts without case are left alone: some of them do not put blanks between words.
     """
-    return len(lower) == len(word) and all(char.isupper() or char.islower() for char in word)
+    return all(char.islower() for char in word)
 
 
 def _with_case_of(word: str, read: str) -> str:
