@@ -22,6 +22,7 @@ LAYERS = {
     "decoding": {"numpy"},
     "evaluation": {"numpy"},
     "data": {"yaml"},
+    "checking": set(),
     "models": {"numpy", "torch", "transformers", "huggingface_hub", "safetensors"},
     "training": {"torch", "numpy", "lightning", "safetensors", "yaml", "pydantic", "pydantic_core"},
     "runtime": {"numpy", "onnxruntime"},

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treepiece.api import evaluate, train
+    from treepiece.api import check, evaluate, train
     from treepiece.errors import TreepieceError
     from treepiece.runtime.parser import Parser
     from treepiece.runtime.result import Candidate, Result, Slot
@@ -32,6 +32,7 @@ __all__ = [
     "TreePieceTokenizer",
     "TreepieceError",
     "__version__",
+    "check",
     "evaluate",
     "format_brackets",
     "parse_brackets",
@@ -48,6 +49,7 @@ _MODULES = {
     "TokenizerConfig": "tokenizer.learning",
     "TreePieceTokenizer": "tokenizer.tokenizer",
     "TreepieceError": "errors",
+    "check": "api",
     "evaluate": "api",
     "format_brackets": "trees.brackets",
     "parse_brackets": "trees.brackets",

@@ -1,4 +1,4 @@
-"""`treepiece.train` and `treepiece.evaluate`: training and evaluation in one call each.
+"""`treepiece.check`, `treepiece.train` and `treepiece.evaluate`: each in one call.
 
 The command line is built on these. For a training loop of your own see `treepiece.models.batch`.
 """
@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treepiece.bundle import TRAINING, WEIGHTS, find_graphs, find_weights, read_bundle
+from treepiece.checking.checker import Annotate, CheckConfig, ModelParse, check_rows
+from treepiece.checking.findings import CheckReport
 from treepiece.data.examples import Example, make_examples, outcome_of
 from treepiece.data.fingerprints import skeleton_digest
 from treepiece.data.out_of_scope import check_scope, read_requests
-from treepiece.data.reader import DataSource, load_rows
+from treepiece.data.reader import DataSource, RowStream, load_rows
 from treepiece.data.rows import Row
-from treepiece.decoding.types import DecodingConfig
+from treepiece.decoding.pipeline import confidence
+from treepiece.decoding.types import DecodingConfig, Hypothesis
+from treepiece.definition import Definition
 from treepiece.errors import OptionError
 from treepiece.evaluation.outcomes import Outcome
 from treepiece.evaluation.scores import Scores, score
@@ -30,6 +34,53 @@ if TYPE_CHECKING:
     from treepiece.training.preparation import Data
     from treepiece.training.recipe import Recipe
     from treepiece.training.run import TrainingResult
+
+
+def check(
+    data: RowStream,
+    eval: RowStream | None = None,  # noqa: A002  # the name of the split
+    *,
+    split: str = "train",
+    eval_split: str = "eval",
+    model: str | Path | None = None,
+    config: CheckConfig | None = None,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Return what may be wrong with rows, before a model is trained on them.
+
+    Args:
+        data: A TOPv2 folder, a file, `-` for standard input, or rows or pairs of an utterance and its parse, which are
+            read one by one.
+        eval: Rows to evaluate with: they are checked too, and compared with those of `data`.
+        split: Which files of a folder in `data`: those named `DOMAIN_SPLIT.tsv`.
+        eval_split: Which files of a folder in `eval`.
+        model: A folder that `train` or `treepiece export` wrote, or `"bundled"`. It parses the utterances, and rows
+            where it is confident of another parse are reported. A model that was trained on these rows has learned
+            their errors and finds fewer of them: use one that was trained on other rows.
+        config: Limits, and the number of examples.
+        progress: Receives reports.
+    """
+    annotate = None if model is None else _annotate_with(open_predictor(model))
+    return check_rows(
+        data, eval, split=split, eval_split=eval_split, annotate=annotate, config=config, progress=progress
+    )
+
+
+def _annotate_with(predictor: Predictor) -> Annotate:
+    labels, temperatures = set(predictor.definition.labels), predictor.decoding.temperatures
+
+    def annotate(rows: Sequence[Row]) -> list[ModelParse | None]:
+        known = [row for row in rows if {node.label for node in row.skeleton.nodes()} <= labels]
+        examples, _ = make_examples(known, predictor.tokenizer.subwords)
+        parses: dict[int, ModelParse] = {}
+        for example, best in zip(examples, predictor.parse(examples, lambda done: None), strict=True):
+            outcome = outcome_of(example, best)
+            parses[id(example.frame)] = ModelParse(
+                outcome.predicted, outcome.is_exact, confidence(best.log_p, temperatures.parse)
+            )
+        return [parses.get(id(row.frame)) for row in rows]
+
+    return annotate
 
 
 def train(
@@ -162,16 +213,18 @@ class Predictions:
 class Predictor:
     """A model to evaluate, in PyTorch or on ONNX Runtime."""
 
+    definition: Definition
     metadata: Mapping[str, Any]
     tokenizer: TextTokenizer
-    parse: Callable[[Sequence[Example], Callable[[int], None]], list[Outcome]]
+    decoding: DecodingConfig
+    parse: Callable[[Sequence[Example], Callable[[int], None]], list[Hypothesis]]
 
     def predict(self, rows: Sequence[Row], progress: Progress) -> Predictions:
         """Return the outcomes of rows."""
         examples, left_out = make_examples(rows, self.tokenizer.subwords)
         examples = correct_spelling(examples, self.tokenizer)
-        outcomes = self.parse(examples, lambda done: progress.update("parsing", done, len(examples)))
-        by_row = {id(example.frame): outcome for example, outcome in zip(examples, outcomes, strict=True)}
+        parses = self.parse(examples, lambda done: progress.update("parsing", done, len(examples)))
+        by_row = {id(example.frame): outcome_of(example, best) for example, best in zip(examples, parses, strict=True)}
         return Predictions(by_row, left_out)
 
     def score(self, outcomes: Sequence[Outcome]) -> Scores:
@@ -209,22 +262,24 @@ def open_predictor(
     if precision is not None or (WEIGHTS not in bundle.files and precisions_in(bundle)):
         parser = Parser(folder, precision=precision, decoding=decoding, spelling=spelling)
 
-        def parse(examples: Sequence[Example], on_rows: Callable[[int], None]) -> list[Outcome]:
-            outcomes = []
+        def parse(examples: Sequence[Example], on_rows: Callable[[int], None]) -> list[Hypothesis]:
+            hypotheses = []
             for example in examples:
                 ((best,),) = parser.model.parse(as_ids([example.subwords.ids]))
-                outcomes.append(outcome_of(example, best))
-                on_rows(len(outcomes))
-            return outcomes
+                hypotheses.append(best)
+                on_rows(len(hypotheses))
+            return hypotheses
 
-        return Predictor(bundle.read_json(TRAINING), parser.text_tokenizer, parse)
+        return Predictor(parser.definition, bundle.read_json(TRAINING), parser.text_tokenizer, parser.decoding, parse)
     with needs_training("evaluate"):
         from treepiece.models.trained import load_model
-        from treepiece.training.prediction import predict
+        from treepiece.training.prediction import best_hypotheses
     trained = load_model(folder)
     settings = decoding or trained.decoding
     return Predictor(
+        trained.definition,
         trained.metadata,
         TextTokenizer(trained.subwords, trained.dictionary if spelling else None),
-        lambda examples, on_rows: predict(trained.model, examples, settings, on_rows=on_rows),
+        settings,
+        lambda examples, on_rows: best_hypotheses(trained.model, examples, settings, on_rows),
     )

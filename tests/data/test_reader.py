@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from treepiece.data.reader import find_files, read_rows
+from treepiece.data.reader import find_files, read_rows, reread_rows, stream_rows
 from treepiece.data.rows import ReadReport
 from treepiece.errors import DataError
 from treepiece.trees.node import Node
@@ -181,3 +181,26 @@ def test_all_low_resource_files_of_topv2_are_read(topv2):
     for file in files:
         n_lines = len(file.read_text(encoding="utf-8").splitlines())
         assert len(list(read_rows(file))) == n_lines - 1, file.name
+
+
+def test_rows_of_any_source_have_a_file_and_a_line(tmp_path):
+    path = write(tmp_path, f"is it raining?\t{PARSE}\n\nis it raining?\t{PARSE}\n")
+    assert [(file, row.line) for file, row in stream_rows(path)] == [(str(path), 1), (str(path), 3)]
+    report = ReadReport()
+    found = list(stream_rows(iter([("is it raining?", PARSE), ("rain", PARSE), *read_rows(path)]), report=report))
+    assert [(file, row.line) for file, row in found] == [("the data", 1), ("the data", 3), ("the data", 4)]
+    assert [(bad.file, bad.line) for bad in report.bad_rows] == [("the data", 2)]
+    with pytest.raises(DataError, match="row 1: expected an utterance and its parse"):
+        list(stream_rows([3]))
+
+
+@pytest.mark.parametrize("header", ["", "domain\tutterance\tsemantic_parse\n", "\n", "no row\n"])
+def test_some_rows_are_read_again(tmp_path, header):
+    domain = "weather\t" if "domain" in header else ""
+    lines = [f"{domain}is it raining {n}\t[IN:A is it raining {n} ]\n" for n in range(9)]
+    path = write(tmp_path, header + "".join(lines))
+    rows = {row.line: row for row in read_rows(path, report=ReadReport())}
+    for lines in ({3, 7}, {max(rows)}, set()):
+        assert reread_rows(path, lines) == {line: rows[line] for line in lines}
+    with pytest.raises(DataError, match="cannot be read"):
+        reread_rows(tmp_path / "nothing", {1})

@@ -53,8 +53,8 @@ def wants_colour() -> bool:
     return Console().color_system is not None
 
 
-def say_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> None:
-    """Write rows as a table; without a head, each is a name and its value."""
+def say_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = (), *, is_text: bool = False) -> None:
+    """Write rows as a table; without a head, each is a name and its value. Columns of numbers are flush right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -64,7 +64,7 @@ def say_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] 
     for row in rows:
         table.add_row(*(Text(_format(value)) for value in row))
     for place, column in enumerate(table.columns):
-        column.no_wrap, column.justify = place == 0, "right" if place else "left"
+        column.no_wrap, column.justify = place == 0, "right" if place and not is_text else "left"
     console = Console()
     console.print(table, width=max(console.width, 60))
 

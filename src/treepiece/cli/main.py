@@ -12,7 +12,7 @@ import typer
 from treepiece.cli.console import note
 from treepiece.errors import TreepieceError
 
-_COMMANDS = ("parse", "train", "average", "evaluate", "export", "serve", "tools")
+_COMMANDS = ("parse", "check", "train", "average", "evaluate", "export", "serve", "tools")
 """The commands: each is a function in a module of its name."""
 _GROUPS = {"tokenizer": "tokenize", "data": "data"}
 """The module of each group of commands, which has an `app`."""
@@ -62,7 +62,8 @@ def main(
 
     Results go to standard output, everything else to standard error. A command exits with 0 if it succeeds, and with 2
     and one line on standard error if its input or an option is wrong. `treepiece parse` exits with 1 if some texts
-    cannot be parsed; Ctrl-C ends training and jobs with 130, after saving.
+    cannot be parsed, and `treepiece check` if some rows cannot be read; Ctrl-C ends training and jobs with 130, after
+    saving.
 
     Example: `treepiece parse "set an alarm for 8 am"`
     """

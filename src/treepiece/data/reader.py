@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +18,12 @@ DEFAULT_SPLIT = "train"
 
 DataSource = str | Path | Sequence[Row] | Sequence[tuple[str, str]]
 """A folder or a file, rows, or pairs of an utterance and its parse."""
+RowStream = DataSource | Iterable[Row] | Iterable[tuple[str, str]]
+"""The same, or rows that are generated one by one."""
+
+STANDARD_INPUT = "standard input"
+IN_MEMORY = "the data"
+"""What stands for the file of rows that are read from no file."""
 
 
 def load_rows(data: DataSource, split: str = DEFAULT_SPLIT) -> list[Row]:
@@ -29,13 +36,14 @@ def load_rows(data: DataSource, split: str = DEFAULT_SPLIT) -> list[Row]:
     if isinstance(data, str | Path):
         rows = list(read_rows(data, split=split))
     else:
-        rows = [row if isinstance(row, Row) else _read_pair(row, place) for place, row in enumerate(data, start=1)]
+        rows = [row if isinstance(row, Row) else read_pair(row, place) for place, row in enumerate(data, start=1)]
     if not rows:
-        raise DataError(f"{data if isinstance(data, str | Path) else 'the data'}: there are no rows in it")
+        raise DataError(f"{data if isinstance(data, str | Path) else IN_MEMORY}: there are no rows in it")
     return rows
 
 
-def _read_pair(pair: Any, place: int) -> Row:  # noqa: ANN401  # any input of the user
+def read_pair(pair: Any, place: int) -> Row:  # noqa: ANN401  # any input of the user
+    """Return the row of an utterance and its parse; `place` is its number in the data, from 1."""
     try:
         utterance, parse = pair
         frame = Frame.from_brackets(parse, utterance)
@@ -52,21 +60,58 @@ def read_rows(source: str | Path, *, split: str = DEFAULT_SPLIT, report: ReadRep
     Rows of a folder without a domain get the one in their file's name. A row that cannot be read is counted in
     `report` with its file, line and reason; without a report it raises.
     """
+    for _, row in stream_rows(source, split=split, report=report):
+        yield row
+
+
+def stream_rows(
+    data: RowStream, *, split: str = DEFAULT_SPLIT, report: ReadReport | None = None
+) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of any source, as `read_rows` does, each with the name of its file."""
     report = report or ReadReport(strict=True)
-    if str(source) == "-":
+    if not isinstance(data, str | Path):
+        yield from _number_rows(data, report)
+        return
+    if str(data) == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed: give a file or a folder")
-        yield from _read_lines("standard input", sys.stdin.buffer, report)
+        yield from ((STANDARD_INPUT, row) for row in _read_lines(STANDARD_INPUT, sys.stdin.buffer, report))
         return
-    is_folder = Path(source).is_dir()
-    for path in find_files(source, split):
+    is_folder = Path(data).is_dir()
+    for path in find_files(data, split):
         domain = path.stem.removesuffix(f"_{split}") if is_folder else None
         try:
             with path.open("rb") as file:
                 for row in _read_lines(str(path), file, report):
-                    yield row if row.domain else replace(row, domain=domain)
+                    yield str(path), row if row.domain else replace(row, domain=domain)
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _number_rows(data: Iterable[Any], report: ReadReport) -> Iterator[tuple[str, Row]]:
+    for place, row in enumerate(data, start=1):
+        try:
+            made = replace(row, line=place) if isinstance(row, Row) else read_pair(row, place)
+        except DataError as error:
+            report.refuse(BadRow(IN_MEMORY, place, str(error)))
+        else:
+            report.n_rows += 1
+            yield IN_MEMORY, made
+
+
+def reread_rows(file: str | Path, lines: Collection[int]) -> dict[int, Row]:
+    """Return some rows of a file by their lines, without parsing the others."""
+    report = ReadReport()
+    try:
+        with Path(file).open("rb") as whole:
+            # Up to the first row, lines also tell the format.
+            few = (
+                raw if number in lines or not report.n_rows else b""
+                for number, raw in enumerate(islice(whole, max(lines, default=0)), start=1)
+            )
+            return {row.line: row for row in _read_lines(str(file), few, report) if row.line in lines}
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def find_files(source: str | Path, split: str = DEFAULT_SPLIT) -> Sequence[Path]:
