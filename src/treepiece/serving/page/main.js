@@ -3,7 +3,7 @@
 import { fetchModel, fetchParse, Gone, hasToken, Problem, useToken } from "./api.js";
 import { Asker } from "./asking.js";
 import { Copying } from "./copying.js";
-import { byId, html } from "./dom.js";
+import { byId, html, percent } from "./dom.js";
 import { draw, place, roomIn } from "./drawing.js";
 import { EXAMPLES } from "./examples.js";
 import { showConfidence, showModel, showCandidates, showTimes, stepCandidate } from "./summary.js";
@@ -12,6 +12,7 @@ import { showProblem } from "./notices.js";
 import { nodesOf } from "./candidate.js";
 import { Replay } from "./replay.js";
 import { scheduleOf, tokensOf } from "./steps.js";
+import { showVerdict } from "./verdict.js";
 import { linkLeaves, showCorrections, showUtterance } from "./utterance.js";
 
 const CANDIDATES = 4; // the best and three others
@@ -27,6 +28,7 @@ const asker = new Asker(fetchAnswer, { onWait, onAnswer, onError });
 /** @type {any} */
 let model = null; // what is served; null until it has been asked for
 let again = 0;
+let refreshVerdict = () => {}; // says whether the candidate that is shown counts as understood
 
 /**
  * @param {string} text
@@ -43,6 +45,13 @@ function candidatesWanted() {
   return model.kind === "nar" ? 1 : Math.min(CANDIDATES, model.limits.nbest, model.limits.candidates);
 }
 
+/** Return the least confidence of a text that counts as understood, and show it. */
+function leastConfidence() {
+  const least = Number(byId("threshold").value) / 100;
+  byId("least").textContent = percent(least);
+  return least;
+}
+
 /** @param {number} seconds */
 function onWait(seconds) {
   result.setAttribute("aria-busy", "true");
@@ -54,7 +63,11 @@ function onAnswer(answer) {
   settle();
   linkText(answer.text);
   const candidates = answer.nbest ?? [answer];
-  const choose = (/** @type {number} */ chosen) => showCandidate(answer.text, candidates, chosen);
+  const choose = (/** @type {number} */ chosen) => {
+    showCandidate(answer.text, candidates, chosen);
+    refreshVerdict = () => showVerdict(byId("verdict"), result, answer, candidates[chosen].confidence, leastConfidence());
+    refreshVerdict();
+  };
   showCandidates(byId("candidates"), candidates, choose);
   showCorrections(byId("corrections"), answer.corrections);
   showTimes(byId("times"), answer.milliseconds, candidatesWanted());
@@ -186,6 +199,7 @@ function start() {
     ask(true);
   });
   byId("clear").addEventListener("click", clear);
+  byId("threshold").addEventListener("input", () => refreshVerdict());
   byId("token").addEventListener("submit", (event) => {
     event.preventDefault();
     useToken(byId("token-text").value.trim());
