@@ -21,6 +21,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from treepiece.errors import BundleError, TextError
@@ -41,6 +42,14 @@ LEAST_SHARE = 1e-7
 """The least product of the shares that two words have of all words, for a word to be read as both of them."""
 _CACHED = 1 << 12
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+class Word(NamedTuple):
+    """A word of a text in lower case, and where it is."""
+
+    start: int
+    end: int
+    lower: str
 
 
 class Correction(NamedTuple):
@@ -110,36 +119,32 @@ class SpellingCorrector:
 
     def corrections(self, text: str) -> tuple[Correction, ...]:
         """Return the corrections of a text, from left to right."""
-        words = [(match.start(), match.end(), match.group().lower()) for match in _WORD.finditer(text)]
-        unknown = [place for place, (_, _, word) in enumerate(words) if word not in self._counts]
-        unknown = [place for place in unknown if self.is_unknown(words[place][2])]
-        if not unknown or len(unknown) > MAX_UNKNOWN:
+        words = [Word(*match.span(), match.group().lower()) for match in _WORD.finditer(text)]
+        new = (place for place, word in enumerate(words) if word.lower not in self._counts)
+        unknown = list(islice((place for place in new if self.is_unknown(words[place].lower)), MAX_UNKNOWN + 1))
+        if len(unknown) > MAX_UNKNOWN:
             return ()
         found: list[Correction] = []
         for place in unknown:
-            start, end, word = words[place]
-            pair = self._joined(text, words, place)
-            if found and found[-1].end > start:
+            done = found[-1].end if found else 0
+            if words[place].start < done:
                 continue  # it is a part of the correction before
-            if pair is not None:
-                start, end, read = pair
-                if found and found[-1].end > start:
-                    found.pop()
-            elif len(word) != end - start or (best := self.nearest(word)) is None:
-                continue
-            else:
-                read = best
-            typed = text[start:end]
-            found.append(Correction(start, end, typed, _with_case_of(typed, read)))
+            nearby = [word for word in words[max(0, place - 1) : place + 2] if word.start >= done]
+            start, end, read = self._joined(text, nearby) or self._alone(words[place])
+            if read:
+                found.append(Correction(start, end, text[start:end], _with_case_of(text[start:end], read)))
         return tuple(found)
 
-    def _joined(self, text: str, words: Sequence[tuple[int, int, str]], place: int) -> tuple[int, int, str] | None:
+    def _alone(self, word: Word) -> Word:
+        """Return where an unknown word is, and what to read instead; an empty word if it is left alone."""
+        return word._replace(lower=self.nearest(word.lower) or "")
+
+    def _joined(self, text: str, nearby: Sequence[Word]) -> Word | None:
         """Return the frequent word that an unknown word and a neighbour make without the blank between them."""
-        for first in (place, place - 1):
-            if first >= 0 and first + 1 < len(words):
-                (start, before, one), (after, end, other) = words[first : first + 2]
-                if text[before:after] == " " and self._counts.get(one + other, 0) >= MIN_COUNT:
-                    return start, end, one + other
+        for one, other in pairwise(nearby):
+            joined = one.lower + other.lower
+            if text[one.end : other.start] == " " and self._counts.get(joined, 0) >= MIN_COUNT:
+                return Word(one.start, other.end, joined)
         return None
 
     def _is_unknown(self, word: str) -> bool:
@@ -173,7 +178,7 @@ class SpellingCorrector:
 
     @cached_property
     def _n_words(self) -> int:
-        return sum(self._counts.values())
+        return max(1, sum(self._counts.values()))
 
     @cached_property
     def _frequent(self) -> list[str]:
