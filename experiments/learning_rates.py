@@ -2,7 +2,7 @@
 
 A run with the rates in `STARTS` comes first. Then each module in turn tries a third of its rate and three times its
 rate, with the best rates so far for the others. Runs are small: some rows of the train split for two epochs, scored on
-other rows of the train split. The recipes of Table 1 have the rates that were found.
+other rows of the train split.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STARTS = {
     "ar": {"encoder": 1.5e-4, "decoder": 5e-4},
     "nar": {"encoder": 1.5e-4, "length": 5e-4, "decoder": 5e-4},
 }
-"""Where the search begins for each kind of model; the rates of the recipes are its results."""
+"""Where the search begins for each kind of model."""
 FACTORS = (1 / 3, 3.0)
 """What a rate is multiplied by; with the rate itself a module tries three."""
 

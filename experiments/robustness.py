@@ -30,6 +30,7 @@ from treepiece.runtime.result import Result
 from treepiece.training.noise import NoiseKind, make_noise
 from treepiece.training.scoping import join_texts
 from treepiece.trees.frame import Frame
+from treepiece.trees.node import Node
 
 CLEAN = "as it is"
 TYPOS = (NoiseKind.SWAPPED_LETTERS, NoiseKind.NEARBY_KEY, NoiseKind.DROPPED_LETTER, NoiseKind.DOUBLED_LETTER)
@@ -164,12 +165,15 @@ def measure(args: Namespace) -> Json:
                 "accepted_in_scope": accepted(clean.in_scope, outside.in_scope),
             }
         pairs = _pairs(frames, args.seed)
-        joined = summarise_results(parse_all(parser, pairs, bars, "joined rows"), [False] * len(pairs))
+        answers = parse_all(parser, [text for text, _ in pairs], bars, "joined rows")
+        apart = [_are_right(answer, gold) for answer, (_, gold) in zip(answers, pairs, strict=True)]
+        joined = summarise_results(answers, [False] * len(pairs))
         groups["two requests"] = joined
     result["two_requests"] = {
         "rows": len(pairs),
         "auroc": area_under_curve(joined.several, clean.several),
         "found": float((joined.several > 0.5).mean()),
+        "both_right": float(np.mean(apart)),
         "found_in_single_rows": float((clean.several > 0.5).mean()),
         "confidence": float(joined.confidences.mean()),
     }
@@ -195,14 +199,25 @@ def _joined(parts: Sequence[Scored]) -> Scored:
     )
 
 
-def _pairs(frames: Sequence[Frame], seed: int) -> list[str]:
-    """Return a pair of rows in one text for every fifth row."""
+def _pairs(frames: Sequence[Frame], seed: int) -> list[tuple[str, tuple[Frame, Frame]]]:
+    """Return a pair of rows in one text for every fifth row, and the frames of both."""
     rng = np.random.default_rng(seed)
     found = []
-    for place in range(0, len(frames), 5):
-        other = frames[int(rng.integers(len(frames)))]
-        found.append(join_texts(frames[place].utterance, other.utterance, JOINS[int(rng.integers(len(JOINS)))]))
+    for first in frames[::5]:
+        second = frames[int(rng.integers(len(frames)))]
+        join = JOINS[int(rng.integers(len(JOINS)))]
+        found.append((join_texts(first.utterance, second.utterance, join), (first, second)))
     return found
+
+
+def _are_right(result: Result, gold: tuple[Frame, Frame]) -> bool:
+    """Return whether both requests of a text are parsed right, up to the case and the marks that joining changes."""
+    found = [_plain(part.result.best.frame) for part in result.requests]
+    return found == [_plain(frame) for frame in gold]
+
+
+def _plain(frame: Frame) -> tuple[Node, list[str]]:
+    return frame.skeleton, [leaf.text.lower().strip(" .?!") for leaf in frame.leaves]
 
 
 def show(result: Mapping[str, Json]) -> None:

@@ -14,6 +14,7 @@ from treepiece import Parser
 from treepiece.bundle import SCOPE, read_bundle, write_bundle
 from treepiece.data.out_of_scope import Request, bundled_requests, check_scope, read_requests
 from treepiece.errors import BundleError, DataError
+from treepiece.runtime.splitting import cuts
 from treepiece.scope import Scope, ScopeClassifier, pool
 
 WIDTH = 24
@@ -124,3 +125,55 @@ def test_the_requests_that_come_with_treepiece():
     groups = {one.group for one in bundled_requests()}
     assert len(bundled_requests()) == 11_200
     assert {"oos", "greeting", "translate"} <= groups
+
+
+@pytest.fixture(scope="module")
+def splitting_bundle(tiny_bundle, tmp_path_factory):
+    """The tiny bundle with a classifier that takes every text for several requests."""
+    copy = shutil.copytree(tiny_bundle, tmp_path_factory.mktemp("several") / "bundle")
+    files = read_bundle(copy)
+    always = ScopeClassifier(np.zeros((2, 3 * WIDTH)), np.array([4.0, 4.0])).to_bytes()
+    write_bundle(copy, files.kind, {name: files.read(name) for name in files.files} | {SCOPE: always})
+    return copy
+
+
+@pytest.mark.parametrize("join", [" and ", ", ", " then ", ", and then ", ". ", "; also "])
+def test_two_requests_are_parsed_apart(splitting_bundle, join):
+    parser = Parser(splitting_bundle)
+    text = TEXTS[0] + join + TEXTS[1]
+    result = parser(text)
+    first, second = result.requests
+    assert (first.result.text, second.result.text) == (TEXTS[0], TEXTS[1])
+    for part in result.requests:
+        assert text[part.start : part.end] == part.result.text
+        alone = parser(part.result.text)
+        assert (part.result.best, part.result.requests) == (alone.best, ())
+    assert parser.batch([text, TEXTS[2]]) == [result, parser(TEXTS[2])]
+    assert [one["tree"] for one in result.to_dict()["requests"]] == [part.result.tree for part in result.requests]
+
+
+@pytest.mark.parametrize("text", ["wake me up", "and", " , ", "wake me up,", "and then wake me up"])
+def test_a_text_that_cannot_be_cut(splitting_bundle, text):
+    assert Parser(splitting_bundle)(text).requests == ()
+
+
+def test_the_most_confident_cut_is_kept(splitting_bundle):
+    parser = Parser(splitting_bundle)
+    text = "remind me to call mom and dad, and wake me up at 8 am and 9 am"
+    found = parser(text).requests
+    least = [
+        min(parser(text[slice(*part)]).confidence for part in cut)
+        for cut in cuts(text)
+        if all(text[slice(*part)].strip() for part in cut)
+    ]
+    assert min(part.result.confidence for part in found) == max(least)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "and", " ", ",", ".", ";", "then", "b c", "also", "1.5"]), max_size=12).map("".join)
+)
+def test_cuts_are_inside_of_the_text(text):
+    for first, second in cuts(text):
+        assert 0 == first.start < first.end < second.start < second.end == len(text)
+        assert text[slice(*first)].strip()
+        assert text[slice(*second)].strip()

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
@@ -21,16 +21,20 @@ from treepiece.definition import ModelKind
 from treepiece.errors import OptionError, TextError
 from treepiece.runtime.cores import count_cores
 from treepiece.runtime.loading import RuntimeModel, load_bundle
-from treepiece.runtime.result import Candidate, Result
+from treepiece.runtime.result import Candidate, Part, Result
 from treepiece.runtime.sessions import Precision, as_ids
+from treepiece.runtime.splitting import cuts
 from treepiece.spelling import TextTokenizer, TokenizedText
 from treepiece.text import Subwords
 from treepiece.tokenizer.tokenizer import TreePieceTokenizer
+from treepiece.trees.align import Span
 from treepiece.trees.frame import Frame
 
 MAX_NBEST = 100
 MAX_CHARACTERS = 100_000
 """A longer text is refused before it is split into subwords: it is too long for every encoder."""
+SEVERAL = 0.5
+"""Above this probability of several requests in one text, its parts are parsed too."""
 _GROUP = {Precision.FLOAT: 32, Precision.INT8: 1}
 """The number of texts per run. In int8 it is 1: the texts of a run share the scale of rounding, so a result would
 depend on the other texts."""
@@ -141,7 +145,8 @@ class Parser:
         (found,) = tokenize(self.text_tokenizer, [text])
         if isinstance(found, TextError):
             raise found
-        return self._parse(self.model, [(text, found)], request, perf_counter() - begin)[0]
+        (result,) = self._parse(self.model, [(text, found)], request, perf_counter() - begin)
+        return self._with_requests(result, request)
 
     parse = __call__
 
@@ -181,7 +186,8 @@ class Parser:
         groups = [rows[start : start + size] for rows in lengths.values() for start in range(0, len(rows), size)]
 
         def parse(group: list[tuple[int, str, TokenizedText]]) -> list[Result]:
-            return self._parse(self._together, [(text, one) for _, text, one in group], request, seconds)
+            results = self._parse(self._together, [(text, one) for _, text, one in group], request, seconds)
+            return [self._with_requests(result, request) for result in results]
 
         for group, results in zip(groups, self._workers.map(parse, groups), strict=True):
             answers |= {place: result for (place, _, _), result in zip(group, results, strict=True)}
@@ -203,6 +209,28 @@ class Parser:
             is_understood = candidates[0].confidence >= request.min_confidence
             results.append(Result(text, candidates, is_understood, times, one.corrections, scope))
         return results
+
+    def _with_requests(self, result: Result, request: ParseRequest) -> Result:
+        """Return a result with those of its parts, if the text is probably several requests and can be cut."""
+        if result.scope is None or result.scope.several <= SEVERAL:
+            return result
+        found = [[self._part(result.text, span, request) for span in cut] for cut in cuts(result.text)]
+        tried = [[part for part in parts if part is not None] for parts in found]
+        whole = [parts for parts in tried if len(parts) == 2]
+        if not whole:
+            return result
+        best = max(whole, key=lambda parts: min(part.result.confidence for part in parts))
+        return replace(result, requests=tuple(best))
+
+    def _part(self, text: str, span: Span, request: ParseRequest) -> Part | None:
+        """Return the result for a part of a text; None if it cannot be read."""
+        begin = perf_counter()
+        one = text[span.start : span.end]
+        (found,) = tokenize(self.text_tokenizer, [one])
+        if isinstance(found, TextError):
+            return None
+        (result,) = self._parse(self._together, [(one, found)], request, perf_counter() - begin)
+        return Part(*span, result)
 
     def _candidates(
         self, text: str, subwords: Subwords, hypotheses: Sequence[Hypothesis], one_request: float

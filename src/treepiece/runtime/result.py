@@ -173,6 +173,14 @@ def _intents_of_leaves(skeleton: Node) -> list[str]:
     return found
 
 
+class Part(NamedTuple):
+    """The characters of a text from `start` up to `end`, and the result for them alone."""
+
+    start: int
+    end: int
+    result: Result
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """The candidates for a text, the best first, and the time of each stage in milliseconds.
@@ -180,6 +188,7 @@ class Result:
     `corrections` are the words that were read as others, because the model has never seen them. Everything else quotes
     the text as it was typed. `scope` has the probabilities that the text is of a kind that the parser was trained for,
     and that it is several requests in one; they are part of all confidences. It is None if the bundle cannot tell.
+    If the text is probably two requests, `requests` has the result of each.
 
     If the best is less confident than `min_confidence`, the text is not understood: `understood` is False, and
     `frame`, `tree` and `intent` are None. `best` and `candidates` exist in any case.
@@ -198,6 +207,7 @@ class Result:
     times: Mapping[str, float] = field(default_factory=dict, compare=False)
     corrections: tuple[Correction, ...] = ()
     scope: Scope | None = None
+    requests: tuple[Part, ...] = ()
 
     @property
     def best(self) -> Candidate:
@@ -265,6 +275,7 @@ class Result:
             "corrections": [one._asdict() for one in self.corrections],
             "in_scope": self.in_scope,
             "several": self.several,
+            "requests": [{"start": start, "end": end, **one.to_dict()} for start, end, one in self.requests],
             "milliseconds": dict(self.times),
         }
         if len(self.candidates) > 1:

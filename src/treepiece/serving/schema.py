@@ -165,8 +165,16 @@ class ParseAnswer(CandidateAnswer):
     several: float | None = Field(
         description="The probability that the text is several requests in one; null if the model cannot tell."
     )
+    requests: list[PartAnswer] = Field(description="The parses of two parts, if the text is probably two requests.")
     milliseconds: dict[str, float] = Field(description="The time of each stage.")
     nbest: list[CandidateAnswer] | None = Field(default=None, description="All candidates, if there are several.")
+
+
+class PartAnswer(ParseAnswer):
+    """The parse of a part of a text: the characters from `start` up to `end`, where the offsets of its leaves begin."""
+
+    start: int
+    end: int
 
 
 class UnreadableText(BaseModel):
