@@ -94,7 +94,7 @@ def quick(tiny_bundle):
         patch.setattr(training, "export", export)
         patch.setattr(command, "run_command", run)
         patch.setattr(scoring, "N_TIMED", 4)
-        patch.setattr(command, "EXTENSIONS", {name: EXTENSIONS[name] for name in ("label-logits", "reranker")})
+        patch.setattr(command, "EXTENSIONS", {name: EXTENSIONS[name] for name in ("label-logits", "whole-units")})
         patch.setattr(command, "MERGES", (0,))
         patch.setattr(learning_rates, "FACTORS", (3.0,))
         patch.setattr(timing, "CALM", 0)

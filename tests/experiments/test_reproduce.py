@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 TRAINED = {"train-treepiece-0", "train-ar-0", "train-nar-0", "low-resource-treepiece-source", "low-resource-ar-source"}
 SCORED = {"scores-treepiece-0", "scores-ar-0", "scores-nar-0"}
-COMPARED = ("extensions-label-logits-0", "extensions-reranker-0", "merges-0-0")
+COMPARED = ("extensions-label-logits-0", "extensions-whole-units-0", "merges-0-0")
 TRAINED |= {f"{name}-train" for name in COMPARED}
 SCORED |= {f"{name}-scores" for name in COMPARED}
 FEW = {f"low-resource-{kind}-{domain}-10-0" for kind in ("treepiece", "ar") for domain in ("reminder", "weather")}

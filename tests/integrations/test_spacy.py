@@ -19,6 +19,7 @@ from treepiece.errors import BundleError, OptionError
 from treepiece.extras import install_command
 
 TEXTS = [
+    "set an alrm for 6 am and play some jazz",
     "remind me to text grace tonight",
     "",
     " \n ",

@@ -91,6 +91,7 @@ def test_the_best_candidate_does_not_depend_on_how_many_are_asked_for(reranking_
 
 WAY = [
     "runtime/parser.py",
+    "spelling.py",
     "text.py",
     "runtime/onnx_scorer.py",
     "decoding/pipeline.py",
@@ -104,7 +105,7 @@ VALUES = {"decoding/types.py", "runtime/result.py", "runtime/sessions.py", "chec
 """Classes that the others pass on, and checks of single arguments; so are trees, units and labels."""
 
 
-def test_a_low_confidence_parse_crosses_eight_files(reranking_bundle):
+def test_a_low_confidence_parse_crosses_nine_files(reranking_bundle):
     always = DecodingConfig(rerank_threshold=1.0)
     scout, parser = (Parser(reranking_bundle, precision="float", decoding=always) for _ in range(2))
     utterances = scout.subwords.encode_batch(TEXTS)

@@ -23,7 +23,9 @@ from treepiece.bundle import BUNDLED
 from treepiece.errors import OptionError, TextError
 from treepiece.extras import install_command
 from treepiece.runtime.parser import Parser
-from treepiece.runtime.result import Candidate, Result
+from treepiece.runtime.result import Candidate, Part, Result
+from treepiece.scope import Scope
+from treepiece.spelling import Correction
 from treepiece.trees.frame import Frame
 
 try:
@@ -156,13 +158,25 @@ def read_result(text: str) -> Result:
     >>> read_result(write_result(result)) == result
     True
     """
-    value = json.loads(text)
+    return _as_result(json.loads(text))
+
+
+def _as_result(value: dict[str, Any]) -> Result:
     candidates = []
     for one in value.pop("candidates"):
         frame = Frame.from_json(one.pop("frame"))
         plain: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in one.items()}
         candidates.append(Candidate(frame, **plain))
-    return Result(candidates=tuple(candidates), **value)
+    corrections = tuple(Correction(*one) for one in value.pop("corrections", ()))
+    requests = tuple(Part(start, end, _as_result(one)) for start, end, one in value.pop("requests", ()))
+    scope = value.pop("scope", None)
+    return Result(
+        candidates=tuple(candidates),
+        corrections=corrections,
+        scope=None if scope is None else Scope(*scope),
+        requests=requests,
+        **value,
+    )
 
 
 def get_parse(doc: Doc) -> Result | None:
