@@ -1,4 +1,4 @@
-"""Spelling correction: a word that nobody has written before is replaced by the most similar word of the training rows.
+"""Spelling correction: an unknown word is replaced by the most similar word of the training rows.
 
 A parser learns the words of its training rows, and its encoder was trained on correct text. One swapped letter turns
 "alarm" into subwords that neither of them has ever seen together. So unknown words are corrected before the text is
@@ -6,10 +6,10 @@ split into subwords:
 
     set an alrm for 7   ->   set an alarm for 7
 
-A word is unknown if no training row has it and if the encoder has no subword for all of it: "malta" is left alone even
-if nobody ever asked for it. What remains are typing errors and rare names. A name that is corrected to another
-name does little harm, because what a user reads are always the characters that were typed: the offsets of the subwords
-refer to these (`realign`). Text without unknown words is looked up in a table and costs nothing else.
+A word is unknown if the training rows do not have it twice, and if the encoder has no subword for all of it: "malta" is
+left alone even if nobody ever asked for it. What remains are typing errors and rare names. A name that is corrected to
+another name does little harm, because what a user reads are always the characters that were typed: the offsets of the
+subwords refer to these (`realign`). Text without unknown words is looked up in a table and costs nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treepiece.trees.align import Span
 MAX_WORDS = 100_000
 """The most frequent words of the training rows that a dictionary keeps: a lookup takes time in proportion."""
 MIN_COUNT = 2
-"""A word that a single training row has may be a typing error itself: it is known, but nothing is corrected to it."""
+"""A word that the training rows have only once may be a typing error itself: it counts as unknown."""
 LETTERS = range(4, 33)
 """The lengths of words that are corrected. Most words of three letters are a letter away from another."""
 TWO_EDITS = 7
@@ -112,7 +112,7 @@ class SpellingCorrector:
     """
 
     def __init__(self, dictionary: Dictionary, is_known: Callable[[str], bool]) -> None:
-        self._counts = dictionary.counts
+        self._counts = {word: count for word, count in dictionary.counts.items() if count >= MIN_COUNT}
         self._is_known = is_known
         self.nearest = lru_cache(_CACHED)(self._nearest)
         self.is_unknown = lru_cache(_CACHED)(self._is_unknown)
@@ -143,7 +143,7 @@ class SpellingCorrector:
         """Return the frequent word that an unknown word and a neighbour make without the blank between them."""
         for one, other in pairwise(nearby):
             joined = one.lower + other.lower
-            if text[one.end : other.start] == " " and self._counts.get(joined, 0) >= MIN_COUNT:
+            if text[one.end : other.start] == " " and joined in self._counts:
                 return Word(one.start, other.end, joined)
         return None
 
@@ -183,7 +183,7 @@ class SpellingCorrector:
     @cached_property
     def _frequent(self) -> list[str]:
         """The words that are read instead of others, the most frequent first."""
-        return [word for word, count in self._counts.items() if count >= MIN_COUNT and len(word) >= LETTERS[0] - 1]
+        return [word for word in self._counts if len(word) >= LETTERS[0] - 1]
 
 
 def _has_case(word: str) -> bool:
