@@ -7,9 +7,10 @@ split into subwords:
     set an alrm for 7   ->   set an alarm for 7
 
 A word is unknown if the training rows do not have it twice, and if the encoder has no subword for all of it: "malta" is
-left alone even if nobody ever asked for it. What remains are typing errors and rare names. A name that is corrected to
-another name does little harm, because what a user reads are always the characters that were typed: the offsets of the
-subwords refer to these (`realign`). Text without unknown words is looked up in a table and costs nothing else.
+left alone even if nobody ever asked for it. A word that the training rows have once is corrected only to a frequent
+one. What remains are typing errors and rare names. A name that is corrected to another name does little harm, because
+what a user reads are always the characters that were typed: the offsets of the subwords refer to these (`realign`).
+Text without unknown words is looked up in a table and costs nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from treepiece.trees.align import Span
 MAX_WORDS = 100_000
 """The most frequent words of the training rows that a dictionary keeps: a lookup takes time in proportion."""
 MIN_COUNT = 2
-"""A word that the training rows have only once may be a typing error itself: it counts as unknown."""
+"""A word that the training rows have only once may be a typing error itself."""
+OFTEN = 100
+"""Such a word is corrected only to a word that is so many times as frequent."""
 LETTERS = range(4, 33)
 """The lengths of words that are corrected. Most words of three letters are a letter away from another."""
 TWO_EDITS = 7
@@ -113,6 +116,7 @@ class SpellingCorrector:
 
     def __init__(self, dictionary: Dictionary, is_known: Callable[[str], bool]) -> None:
         self._counts = {word: count for word, count in dictionary.counts.items() if count >= MIN_COUNT}
+        self._once = dictionary.counts.keys() - self._counts.keys()
         self._is_known = is_known
         self.nearest = lru_cache(_CACHED)(self._nearest)
         self.is_unknown = lru_cache(_CACHED)(self._is_unknown)
@@ -158,6 +162,13 @@ class SpellingCorrector:
         """
         if len(word) not in LETTERS:
             return None
+        read = self._similar(word)
+        if read and word in self._once and min(self._counts[part] for part in read.split()) < OFTEN:
+            return None
+        return read
+
+    def _similar(self, word: str) -> str | None:
+        """Return the most similar word of the training rows, or two words; None if there is none."""
         # Only where there is an unknown word: most texts have none.
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
