@@ -148,6 +148,9 @@ def test_two_requests_are_parsed_apart(splitting_bundle, join):
         assert text[part.start : part.end] == part.result.text
         alone = parser(part.result.text)
         assert (part.result.best, part.result.requests) == (alone.best, ())
+    refused = result.with_min_confidence(1.0)
+    assert [refused.understood, *(part.result.understood for part in refused.requests)] == [False] * 3
+    assert refused == parser(text, min_confidence=1.0)
     assert parser.batch([text, TEXTS[2]]) == [result, parser(TEXTS[2])]
     assert [one["tree"] for one in result.to_dict()["requests"]] == [part.result.tree for part in result.requests]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -248,6 +248,11 @@ class Result:
     def slots(self) -> tuple[Slot, ...]:
         """The slots that quote the text, from left to right; empty if the text was not understood."""
         return self.best.slots if self.understood else ()
+
+    def with_min_confidence(self, least: float) -> Result:
+        """Return the same result, understood if its confidence is at least this, and so the results of its parts."""
+        parts = tuple(part._replace(result=part.result.with_min_confidence(least)) for part in self.requests)
+        return replace(self, understood=self.confidence >= least, requests=parts)
 
     def __repr__(self) -> str:
         found = f"tree={self.tree or self.best.intent!r}" if self.understood else "understood=False"

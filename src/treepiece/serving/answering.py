@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from treepiece.errors import TextError, TreepieceError
@@ -102,7 +102,7 @@ def _write(text: str, result: Result | TextError, least: float) -> Answer:
     if isinstance(result, TextError):
         return Answer(_dump({"text": text, "error": str(result)}), TextOutcome.UNREADABLE, result)
     # Texts share a batch even if they differ in `min_confidence`.
-    checked = replace(result, understood=result.confidence >= least)
+    checked = result.with_min_confidence(least)
     outcome = TextOutcome.UNDERSTOOD if checked.understood else TextOutcome.NOT_UNDERSTOOD
     return Answer(_dump(checked.to_dict()), outcome)
 
