@@ -180,3 +180,11 @@ def test_cuts_are_inside_of_the_text(text):
         assert 0 == first.start < first.end < second.start < second.end == len(text)
         assert text[slice(*first)].strip()
         assert text[slice(*second)].strip()
+
+
+def test_a_long_run_of_blanks_is_cut_at_once():
+    """In time that grows with the length, not with its square: a text may have 100,000 characters."""
+    assert [text[slice(*part)] for text in ["wake me" + " " * 90_000 + "and play"] for part in next(cuts(text))] == [
+        "wake me",
+        "play",
+    ]

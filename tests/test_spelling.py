@@ -233,6 +233,7 @@ def spelling_bundle(tmp_path_factory, tiny_encoder):
 
 def test_a_parser_reads_the_corrected_text_and_quotes_the_typed_one(spelling_bundle):
     parser, plain = Parser(spelling_bundle), Parser(spelling_bundle, spelling=False)
+    n_corrected = 0
     for row in rows_of(30, seed=3):
         right = row.frame.utterance
         word = max(right.split(), key=len)
@@ -240,11 +241,13 @@ def test_a_parser_reads_the_corrected_text_and_quotes_the_typed_one(spelling_bun
         result, wanted = parser(typed), plain(right)
         if [one.read for one in result.corrections] != [word]:
             continue
+        n_corrected += 1
         assert result.text == typed
         assert (result.best.frame.skeleton, result.confidence) == (wanted.best.frame.skeleton, wanted.confidence)
         assert [slot.text for slot in result.slots] == [typed[slot.start : slot.end] for slot in wanted.slots]
         assert result.to_dict()["corrections"] == [one._asdict() for one in result.corrections]
         assert plain(typed).corrections == ()
+    assert n_corrected > 10
 
 
 def test_a_text_is_corrected_alone_as_in_a_batch(spelling_bundle):

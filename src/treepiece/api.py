@@ -241,12 +241,19 @@ class Predictor:
 
 
 def correct_spelling(examples: Sequence[Example], tokenizer: TextTokenizer) -> list[Example]:
-    """Return examples with the subwords that a parser reads; gold spans of corrected words are no longer exact."""
-    found = tokenizer.try_batch([example.frame.utterance for example in examples])
-    return [
-        replace(example, subwords=one.subwords) if isinstance(one, TokenizedText) and one.corrections else example
-        for example, one in zip(examples, found, strict=True)
-    ]
+    """Return examples with the subwords that a parser reads; gold spans in subwords stay those of the text as typed.
+
+    Only texts with corrections are split into subwords again.
+    """
+    corrector, found = tokenizer.corrector, list(examples)
+    if corrector is None:
+        return found
+    changed = [place for place, example in enumerate(found) if corrector.corrections(example.frame.utterance)]
+    again = tokenizer.try_batch([found[place].frame.utterance for place in changed])
+    for place, one in zip(changed, again, strict=True):
+        if isinstance(one, TokenizedText):
+            found[place] = replace(found[place], subwords=one.subwords)
+    return found
 
 
 def open_predictor(

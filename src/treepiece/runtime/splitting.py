@@ -17,8 +17,8 @@ from treepiece.trees.align import Span
 
 MAX_CUTS = 4
 """The maximum number of cuts to try; a text with more is rarely two requests."""
-_JOIN = re.compile(r"\s*[,;.]\s+(?:(?:and|then|also)\s+)*|\s+(?:(?:and|then|also)\s+)+", re.IGNORECASE)
-
+# A run of blanks is tried from its first blank only: from each of them, a long run would take its length squared.
+_JOIN = re.compile(r"(?<!\s)(?:\s*[,;.]\s+(?:(?:and|then|also)\s+)*|\s+(?:(?:and|then|also)\s+)+)", re.IGNORECASE)
 _EMPTY = re.compile(r"(?:and|then|also|[,;.\s])*", re.IGNORECASE)
 
 
