@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from treepiece import Parser
 from treepiece.bundle import DICTIONARY, read_bundle, write_bundle
 from treepiece.errors import BundleError
+from treepiece.jobs.job import Job
 from treepiece.spelling import (
     LETTERS,
     MAX_UNKNOWN,
@@ -265,12 +266,22 @@ def test_any_text_has_a_corrected_form(text_tokenizer, text):
         assert text[one.start : one.end] == one.text != one.read
 
 
+def test_a_job_is_another_without_spelling(spelling_bundle, tmp_path):
+    """So it is not resumed with other corrections than it was begun with."""
+    rows = tmp_path / "rows.txt"
+    rows.write_text("remidn me to call mom\n")
+    job = Job(rows, tmp_path / "out.jsonl")
+    plans = [job.plan(Parser(spelling_bundle, spelling=spelling)) for spelling in (True, False)]
+    assert [plan.pop("spelling") for plan in plans] == [True, False]
+    assert plans[0] == plans[1]
+
+
 def test_a_bundle_without_a_dictionary(spelling_bundle, tmp_path):
     copy = shutil.copytree(spelling_bundle, tmp_path / "bundle")
     bundle = read_bundle(copy)
     write_bundle(copy, bundle.kind, {name: bundle.read(name) for name in bundle.files if name != DICTIONARY})
     parser = Parser(copy)
-    assert parser.text_tokenizer.corrector is None
+    assert not parser.corrects_spelling
     assert parser("remidn me to call mom").corrections == ()
 
 

@@ -107,6 +107,7 @@ class Job:
             "min confidence": float(self.min_confidence),
             "rows per part": self.part_rows,
             "precision": str(parser.precision),
+            "spelling": parser.corrects_spelling,
         }
 
 

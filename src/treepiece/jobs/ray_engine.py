@@ -31,8 +31,11 @@ _MAX_BLOCKS = 4000
 class Actor:
     """A parser in a process of the cluster, with one thread: there are as many actors as cores."""
 
-    def __init__(self, job: Job, columns: Mapping[str, ColumnType], model: str, precision: str) -> None:
-        self.worker = Worker(job, columns, Parser.load(model, precision=precision, threads=1))
+    def __init__(
+        self, job: Job, columns: Mapping[str, ColumnType], model: str, precision: str, *, spelling: bool
+    ) -> None:
+        parser = Parser.load(model, precision=precision, threads=1, spelling=spelling)
+        self.worker = Worker(job, columns, parser)
 
     def __call__(self, chunk: dict[str, int]) -> dict[str, Any]:
         """Return the part for a chunk."""
@@ -54,6 +57,7 @@ def make_parts(
         dataset = ray.data.from_items(items, override_num_blocks=min(len(items), _MAX_BLOCKS)).map(
             Actor,
             fn_constructor_args=(job, dict(columns), str(parser.bundle.folder.resolve()), str(parser.precision)),
+            fn_constructor_kwargs={"spelling": parser.corrects_spelling},
             num_cpus=1,
             compute=ray.data.ActorPoolStrategy(size=size),
         )

@@ -107,6 +107,11 @@ class Parser:
         """The intents and slots that the model knows."""
         return self.definition.labels
 
+    @property
+    def corrects_spelling(self) -> bool:
+        """Whether spelling is corrected: it was not turned off, and the bundle has a dictionary."""
+        return self.text_tokenizer.corrector is not None
+
     def open(self) -> None:
         """Open what batches need too: afterwards the folder of the bundle may change or be removed."""
         _ = self._together

@@ -83,7 +83,7 @@ async def wait_for(
 
 def fingerprint(parser: Parser) -> str:
     """Return a version that changes with the answers: a hash of the bundle's checksums and the settings."""
-    value = [parser.precision, parser.text_tokenizer.corrector is not None, sorted(parser.bundle.files.items())]
+    value = [parser.precision, parser.corrects_spelling, sorted(parser.bundle.files.items())]
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:12]
 
 
@@ -101,7 +101,7 @@ def describe(parser: Parser, settings: Settings) -> dict[str, object]:
         "threads": parser.threads,
         "data": str(parser.metadata.get("data", "")),
         "scores": {name: value for name, value in quality.items() if isinstance(value, int | float)},
-        "spelling": parser.text_tokenizer.corrector is not None,
+        "spelling": parser.corrects_spelling,
         "labels": list(parser.definition.labels),
         "units": None if tokenizer is None else len(tokenizer.units),
         "limits": {
